@@ -19,7 +19,7 @@ Known: TypeAlias = Literal["id", "value", "time", "maybe", "hand"]
 
 _RELATIONS: dict[str, Relation] = {relation: relation for relation in get_args(Relation)}
 _LAYERS: dict[str, Layer] = {layer: layer for layer in get_args(Layer)}
-_KNOWN: dict[str, Known] = {known: known for known in get_args(Known)}
+_KNOWN: dict[str, Known] = {certainty: certainty for certainty in get_args(Known)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -280,7 +280,7 @@ def ready(descriptor: int, events: int, seconds: float | None) -> int:
     """Wait for events of a descriptor; returns those that there are, with errors and the end."""
     poll = select.poll()
     poll.register(descriptor, events)
-    return next((found for _, found in poll.poll(None if seconds is None else seconds * 1000)), 0)
+    return next((events_there for _, events_there in poll.poll(None if seconds is None else seconds * 1000)), 0)
 
 
 def environment() -> Mapping[bytes, bytes]:

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.exports.parts import Records, keyless_bytes, keyless_record
-from tui_host.capture.http.exchange_end import Exchange, fold_exchanges
+from tui_host.capture.http.exchange_end import Exchange, fold_exchanges, read_ending
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.errors import JSON
@@ -87,7 +87,8 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
 
 def _response(exchange: Exchange) -> JSON:
     head = (exchange.response.head if exchange.response is not None else None) or Head()
-    status, ending, fault = head.status or 0, exchange.ending, None
+    ending = read_ending(exchange.end.data) if exchange.end is not None else None
+    status, fault = head.status or 0, None
     body = _decoded(exchange.chunks)
     content: dict[str, JSON] = {"size": len(body), "mimeType": head.value("content-type")}
     if ending is not None and ending.reason == MISSING:

@@ -85,10 +85,6 @@ class Exchange:
     chunks: list[Record] = field(default_factory=list[Record])
     end: Record | None = None
 
-    @property
-    def ending(self) -> Ending | None:
-        return read_ending(self.end.data) if self.end is not None else None
-
 
 def fold_exchanges(records: Iterable[Record]) -> dict[tuple[str, str], Exchange]:
     """Return the exchanges in some records, by capture and id, in the order of their first records."""

@@ -154,7 +154,7 @@ class LadderExchange:
         elif self._refusal >= 0 and ending.kind == "end":
             rows.change(self._refusal, status=status, error=True)
         elif is_of_model or is_refused or ending.kind == "error":
-            phrases = (f"HTTP {status} {known.phrase}" for known in HTTPStatus if known == status)
+            phrases = (f"HTTP {status} {code.phrase}" for code in HTTPStatus if code == status)
             if is_refused and (is_missing or not words):
                 words = " · ".join(filter(None, (next(phrases, f"HTTP {status}"), words)))
             words = words or ending.reason
@@ -331,7 +331,18 @@ class Ladder:
                         reason = f"{record.peer} {reason}"
                     self._leave_unanswered(record.capture, record.connection or "", reason)
                 case _:
-                    self._exchange(record)
+                    key = record.capture, record.exchange or ""
+                    exchange = self._open.get(key)
+                    if exchange is None:
+                        exchange = self._open[key] = LadderExchange(self)
+                    exchange.take(record)
+                    if record.wire == "llm":
+                        self.halves[key] = exchange.request, exchange.response
+                    for link, place in self._waiting.pop(key, ()):
+                        self._join(record.capture, link, place)
+                    if record.kind in {"end", "error"}:
+                        del self._open[key]
+                        self._waiting.pop(key, None)  # no other half will come
         self.settle()
 
     def close(self, running: Container[str] = ()) -> None:
@@ -346,20 +357,6 @@ class Ladder:
     def links(self, row: Row) -> Sequence[tuple[str, int]]:
         """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
         return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
-
-    def _exchange(self, record: Record) -> None:
-        key = record.capture, record.exchange or ""
-        exchange = self._open.get(key)
-        if exchange is None:
-            exchange = self._open[key] = LadderExchange(self)
-        exchange.take(record)
-        if record.wire == "llm":
-            self.halves[key] = exchange.request, exchange.response
-        for link, place in self._waiting.pop(key, ()):
-            self._join(record.capture, link, place)
-        if record.kind in {"end", "error"}:
-            del self._open[key]
-            self._waiting.pop(key, None)  # no other half will come
 
     def _frame(self, record: Record) -> None:
         head = read_frame(record.data, in_words=True).head

@@ -78,7 +78,7 @@ def choose_frame(store: Store, call: str, frame: tuple[str, int], *, is_joined: 
 def tap_links(store: Store) -> Mapping[tuple[str, str], bool]:
     """Return the decisions on pairs of taps: True if both are one story, False if not. The smaller id comes first."""
     rows = store.read("SELECT tap, other, joined FROM tap_links")
-    return {(str(tap), str(other)): bool(joined) for tap, other, joined in rows}
+    return {(str(first), str(second)): bool(joined) for first, second, joined in rows}
 
 
 def save_tap_links(store: Store, pairs: Iterable[tuple[str, str]], *, joined: bool) -> None:

@@ -63,9 +63,9 @@ class Upstream:
                 remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
                 raise SettingsError("the proxy's address is no http URL", "the environment", remedy)
         self._environment, self._make_trust, self._named_by = environment, make_trust, named_by
-        self._depth = depth_of_name(self.url.hostname or "")
-        if self._depth == FORBIDDEN:  # the user may name it, which gives it no rights
-            self._depth = PUBLIC
+        self.depth = depth_of_name(self.url.hostname or "")
+        if self.depth == FORBIDDEN:  # the user may name it, which gives it no rights
+            self.depth = PUBLIC
 
     def other(self, origin: str) -> Upstream:
         """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
@@ -73,9 +73,9 @@ class Upstream:
         host = named.url.hostname or ""
         depth = depth_of_name(host)
         # It is reached with TLS, or beside this one; and no deeper in a network as its name is spelled.
-        is_beside = host == self.url.hostname or (self._depth == MACHINE and depth == MACHINE)
+        is_beside = host == self.url.hostname or (self.depth == MACHINE and depth == MACHINE)
         is_safe = named.trust is not None or (self.trust is None and is_beside)
-        if not is_safe or (depth or PUBLIC) > (self._depth or PUBLIC):
+        if not is_safe or (depth or PUBLIC) > (self.depth or PUBLIC):
             raise SettingsError("metadata may not lead to this URL")
         return named
 
@@ -106,16 +106,26 @@ class Upstream:
         elif self._proxy is not None:
             await loop.create_connection(protocol, *_address(self._proxy))
         elif self._named_by is not None:
-            await self._connect_as_named(protocol, self._named_by)
+            # To an address that metadata may name. It is looked up once, so that it cannot change in between.
+            infos = await loop.getaddrinfo(*_address(self.url), type=socket.SOCK_STREAM)
+            words = "the server's metadata leads further inside a network than the server itself is"
+            fault: OSError = ConnectionError(words)
+            for address in [str(info[4][0]) for info in infos]:
+                if depth_of(address) <= (self._named_by.depth or PUBLIC):
+                    try:
+                        await self._connect_to(address, protocol)
+                    except OSError as error:
+                        fault = error
+                    else:
+                        return
+            raise fault
         else:
             transport = await self._connect_to(self.url.hostname or "", protocol)
             peer = transport.get_extra_info("peername")
             if peer is not None:  # the connection is still open
                 depth = depth_of(str(peer[0]))
                 # It counts as the outermost address at which it was reached, since a name may change its addresses.
-                self._depth = min(
-                    PUBLIC if depth == FORBIDDEN else depth, depth if self._depth is None else self._depth
-                )
+                self.depth = min(PUBLIC if depth == FORBIDDEN else depth, depth if self.depth is None else self.depth)
 
     async def _connect_to(self, host: str, protocol: Protocols) -> asyncio.Transport:
         name = self.url.hostname if self.trust is not None else None
@@ -124,22 +134,6 @@ class Upstream:
             protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=delay
         )
         return transport
-
-    async def _connect_as_named(self, protocol: Protocols, named_by: Upstream) -> None:
-        """Connect to an address that metadata may name. It is looked up once, so that it cannot change in between."""
-        infos = await asyncio.get_running_loop().getaddrinfo(*_address(self.url), type=socket.SOCK_STREAM)
-        fault: OSError = ConnectionError(
-            "the server's metadata leads further inside a network than the server itself is"
-        )
-        for address in [str(info[4][0]) for info in infos]:
-            if depth_of(address) <= (named_by._depth or PUBLIC):
-                try:
-                    await self._connect_to(address, protocol)
-                except OSError as error:
-                    fault = error
-                else:
-                    return
-        raise fault
 
     async def _tunnel(self, proxy: SplitResult) -> socket.socket:
         """Connect through a tunnel that a proxy opens. Source: RFC 9110, section 9.3.6."""
