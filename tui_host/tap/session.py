@@ -101,8 +101,24 @@ class TapSession:
         """Open the database if it is not, keep the session's row up to date, and tell the user about a fault or its end."""
         now = time.monotonic()
         if self.store is None and now >= self._open_at:
-            self._open_at = now + REOPEN_SECONDS
-            self._open()
+            self._open_at, options = now + REOPEN_SECONDS, self._options
+            folder = data_dir(Path(options.data_dir) if options.data_dir else None, os.environ)
+            try:
+                store = Store.open(folder / DATABASE, notices=self._notices)
+            except (TuiHostError, OSError) as error:
+                self.fault = LOCKED if isinstance(error, TuiHostError) and error.what == LOCKED else str(error)
+            else:
+                # First of all: on an almost full disk, records without a session are not stored.
+                store.sessions.save(replace(self.info, updated_ns=time.time_ns()))
+                store.sessions.claim(self._id)  # a recorder that died may be its owner
+                if self._before:
+                    left = store.records(capture=self._before, after=options.stored_seq)
+                    self.recorder.stored = Counter(record.mono_ns or 0 for record in left)
+                    row = store.sessions.get(self._id)
+                    if options.learn is not None and row is not None:
+                        self._learner = options.learn(row.facts)
+                self.recorder.keep_in(store)
+                self.store = store
         if self.store is not None:
             if self.store.loss:
                 raise LostDatabaseError(f"{self.store.path}: {self.store.loss}")
@@ -127,26 +143,6 @@ class TapSession:
         store.sessions.release(self._id)
         is_kept = self.recorder.close(grace)
         return store.close(grace) and is_kept
-
-    def _open(self) -> None:
-        options = self._options
-        folder = data_dir(Path(options.data_dir) if options.data_dir else None, os.environ)
-        try:
-            store = Store.open(folder / DATABASE, notices=self._notices)
-        except (TuiHostError, OSError) as error:
-            self.fault = LOCKED if isinstance(error, TuiHostError) and error.what == LOCKED else str(error)
-            return
-        # First of all: on an almost full disk, records without a session are not stored.
-        store.sessions.save(replace(self.info, updated_ns=time.time_ns()))
-        store.sessions.claim(self._id)  # a recorder that died may be its owner
-        if self._before:
-            left = store.records(capture=self._before, after=options.stored_seq)
-            self.recorder.stored = Counter(record.mono_ns or 0 for record in left)
-            row = store.sessions.get(self._id)
-            if options.learn is not None and row is not None:
-                self._learner = options.learn(row.facts)
-        self.recorder.keep_in(store)
-        self.store = store
 
     def _keep_row(self, store: Store, now: float) -> None:
         """Save what is learned of the host at once, and now and then when the last record came."""

@@ -83,7 +83,7 @@ class WritableStore(ReadableStore):
         self._connection, lock = opened  # the thread's own from now on
         self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}").fetchall()
         self.owner = lock.token
-        self._forget()
+        self._records = RecordTable(self._connection, self.owner)
         self._thread.start()
 
     @classmethod
@@ -161,7 +161,7 @@ class WritableStore(ReadableStore):
             try:
                 with self._connection:  # what is left open by an error is rolled back
                     if makes_room:  # by deleting what may be remembered here
-                        self._forget()
+                        self._records = RecordTable(self._connection, self.owner)
                         self._connection.execute(f"PRAGMA wal_autocheckpoint = {SHORT_LOG_PAGES}").fetchall()
                     if is_change:
                         self._connection.execute("BEGIN IMMEDIATE")
@@ -263,7 +263,7 @@ class WritableStore(ReadableStore):
                     else:
                         connection.execute(item.sql, item.row() if callable(item.row) else item.row)
         except BaseException as error:
-            self._forget()
+            self._records = RecordTable(self._connection, self.owner)  # nothing is known of what was rolled back
             is_unspecific = isinstance(error, sqlite3.OperationalError) and code_of(error) == sqlite3.SQLITE_ERROR
             if not is_unspecific and not isinstance(error, OF_VALUES):  # the disk is full, the file locked, damaged …
                 raise
@@ -307,9 +307,6 @@ class WritableStore(ReadableStore):
         return (
             "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"
         )
-
-    def _forget(self) -> None:  # what was rolled back, or may be deleted
-        self._records = RecordTable(self._connection, self.owner)
 
     def _is_gone(self) -> bool:
         try:
