@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tui_host.capture.session_summary import SessionFields, SessionInfo
 from tui_host.capture.store.companion_files import is_live
-from tui_host.capture.store.rows import TAKE_OVER, Row, SQLValue, storable
+from tui_host.capture.store.rows import TAKE_OVER, SQLValue, storable
 from tui_host.capture.store.writer import WritableStore, Write
 from tui_host.errors import TuiHostError
 
@@ -95,10 +95,8 @@ class StoredSessions:
         self._store.put(Write(f"REPLACE {_INTO}" if is_whole else _SAVE, row))
 
     def save_message(self, session: str, number: int, *, turn: int, text: str, time_ns: int) -> None:
-        def row() -> Row:  # there may be images in it, in which secrets are not found soon
-            return session, number, turn, storable(self._store.redactor.json_text(text))
-
-        self._store.put(Write(_SAVE_MESSAGE, row))
+        store = self._store  # the writer makes the values: in images secrets are not found soon
+        store.put(Write(_SAVE_MESSAGE, lambda: (session, number, turn, storable(store.redactor.json_text(text)))))
         self._store.put(Write(_TOUCH, (turn, time_ns, session)))
         if turn:
             self._store.put(Write(_SAVE_TURN, (turn, session)))
