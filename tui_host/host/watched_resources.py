@@ -65,8 +65,8 @@ class Watches:
             await self._pool.request(server, lambda connection: connection.subscribe(uri, is_on=False))
 
     def _updates(self, server: str, uri: str) -> int:
-        known = self._pool.servers.get(server)
-        return 0 if known is None else dict(known.status.subscriptions).get(uri, 0)
+        owner = self._pool.servers.get(server)
+        return 0 if owner is None else dict(owner.status.subscriptions).get(uri, 0)
 
     def _tell(self, watch: _Watch, server: str, uri: str) -> None:
         """Add a note about new changes, or count them in the last note if the chat still ends with it."""

@@ -92,11 +92,11 @@ class McpConnection(Wire):
     @property
     def offered(self) -> tuple[Tool, ...]:
         """The callable tools: those without a problem, plus the resource reader if the server has resources."""
-        known, client = self.known, self._client
-        tools = tuple(tool for tool in known.tools if tool.problem is None)
+        status, client = self.known, self._client
+        tools = tuple(tool for tool in status.tools if tool.problem is None)
         if client is None or not self.lists.declares(client, "resources"):
             return tools
-        return (*tools, reader(self.server, identity(self.spec), (*known.resources, *known.templates)))
+        return (*tools, reader(self.server, identity(self.spec), (*status.resources, *status.templates)))
 
     @property
     def status(self) -> ServerStatus:
@@ -333,9 +333,9 @@ class McpConnection(Wire):
 
     @contextmanager
     def _usable(self) -> Generator[ServerClient]:
-        client, known = self._client, self.known
-        if client is None or self.cause or known.state == "lost":
-            what = self.shown(known.detail) or known.state
+        client, status = self._client, self.known
+        if client is None or self.cause or status.state == "lost":
+            what = self.shown(status.detail) or status.state
             raise ServerError(f"it is not connected: {what}", self.server, sent=False)
         self._pending += 1
         try:

@@ -176,16 +176,14 @@ class Peer:
         try:
             value, warning = _parsed(line, frame)
         except (ValueError, RecursionError) as error:
-            self._broken(frame, str(error))
-            return
-        self.malformed += bool(warning)
-        if not self.accept(value, place, warning):
-            self._broken(frame, f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}")
-
-    def _broken(self, frame: Frame, reason: str) -> None:
-        """Count a line that is no message, and give the reason to the caller whose answer it should be."""
+            reason = str(error)
+        else:
+            self.malformed += bool(warning)
+            if self.accept(value, place, warning):
+                return
+            reason = f"the answer is no JSON-RPC message: {line[:80].decode(errors='replace')}"
         self.malformed += 1
-        if frame.head.id and not frame.head.method:
+        if frame.head.id and not frame.head.method:  # the caller whose answer it should be learns why
             self.resolve(json.loads(frame.head.id), WireError(PARSE_ERROR, reason))
 
     def accept(self, value: JSON, place: Place = NOWHERE, warning: str = "") -> bool:

@@ -24,7 +24,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup, TaskStatus
 from mcp.shared.dispatcher import as_request_id
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
-from mcp_types import RequestId
+from mcp_types import METHOD_NOT_FOUND, RequestId
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from tui_host.capture.content_codings import CodingError, codings_of
@@ -44,7 +44,6 @@ from tui_host.servers.http_failure import (
     error_in,
     fault_words,
     first_words,
-    has_forgotten_session,
     kind_of,
     read_body,
     refusal_error,
@@ -180,13 +179,18 @@ class HttpLink:
 
     async def tell(self, message: OutgoingMessage, response: httpx2.Response, about: str = "") -> None:
         """Tell the one who waits what came in place of an answer: the server's own error, or status, first words and `about`."""
-        body = await read_body(response, REFUSAL_BYTES)
+        body, status = await read_body(response, REFUSAL_BYTES), response.status_code
         if message.request is None:
             return  # a notification that the server does not want says nothing about the session
         is_first = message.frame.get("method") in {"initialize", "server/discover"}
         answer = self.answer_of(response, body, about, is_first=is_first)
-        if SESSION in response.request.headers and has_forgotten_session(response.status_code, body):
-            self.state.is_session_lost = answer.is_session_lost = True
+        if SESSION in response.request.headers:
+            answer.is_session_lost = status == 404 and error_in(body).get("code") != METHOD_NOT_FOUND
+            if status == 400:
+                # Not the 404 of the specification, but what the examples of the TypeScript SDK answer after a restart.
+                words = first_words(body).lower()
+                answer.is_session_lost = "session" in words or "not initialized" in words
+            self.state.is_session_lost |= answer.is_session_lost
         self.fail(message, refusal_error(answer, error_in(body)))
 
     def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:

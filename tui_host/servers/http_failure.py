@@ -1,4 +1,4 @@
-"""What an HTTP answer says that is none: its words, when to try again, whether the session is lost. Imported with httpx2."""
+"""What an HTTP answer says that is none: its words, its error, when to try again. Imported with httpx2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx2
-from mcp_types import INTERNAL_ERROR, METHOD_NOT_FOUND
+from mcp_types import INTERNAL_ERROR
 
 from tui_host.capture.content_codings import Decoder
 from tui_host.capture.json.narrowing import mapping
@@ -60,15 +60,6 @@ def error_in(body: bytes) -> Mapping[str, JSON]:
     """Return the JSON-RPC error in a body; empty if there is none."""
     error = mapping(read_object(body).get("error"))
     return error if isinstance(error.get("code"), int) else {}
-
-
-def has_forgotten_session(status: int, body: bytes) -> bool:
-    """Whether a request with a session id was refused because the server no longer knows the session."""
-    if status == 404:
-        return error_in(body).get("code") != METHOD_NOT_FOUND
-    # Not the 404 of the specification, but what the examples of the TypeScript SDK answer after a restart.
-    words = first_words(body).lower()
-    return status == 400 and ("session" in words or "not initialized" in words)
 
 
 def seconds_to_wait(response: httpx2.Response) -> float | None:

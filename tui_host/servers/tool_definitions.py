@@ -45,12 +45,12 @@ def read_tools(
 
 def _read(definition: object, server: str, identity: str) -> Tool:
     value = as_json(definition)
+    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
     if not isinstance(value, Mapping):
-        return Tool(server=server, name="", problem="malformed: not an object", size=len(_spelled(value)))
+        return Tool(server=server, name="", problem="malformed: not an object", size=size)
     name, meta = text_or_empty(value.get("name")), mapping(value.get("_meta"))
     # Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key.
     page = text_or_empty(mapping(meta.get("ui")).get("resourceUri", meta.get("ui/resourceUri")))
-    compact = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return Tool(
         server=server,
         name=name,
@@ -60,7 +60,7 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         output_schema=value.get("outputSchema"),
         annotations=tuple(mapping(value.get("annotations")).items()),
         fingerprint=fingerprint(value, identity),
-        size=len(compact.encode("utf-8", "surrogatepass")),
+        size=size,
         problem=_problem(name, value),
         page=page if page.startswith("ui://") and len(page) <= LONGEST_URI else "",
     )
@@ -79,12 +79,9 @@ def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:
     """Return the SHA-256 (hex) of what a user approves: the definition and where it runs."""
     value = {key: definition.get(key) for key in _DEFINING}
-    return hashlib.sha256(_spelled({**value, "where": identity}).encode()).hexdigest()
-
-
-def _spelled(value: JSON) -> str:
-    """Serialise equal values equally; ASCII, so encoding never fails."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    # Equal values are spelled equally, and in ASCII, so that encoding never fails.
+    spelled = json.dumps({**value, "where": identity}, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(spelled.encode()).hexdigest()
 
 
 def reader(server: str, identity: str, resources: Sequence[Resource]) -> Tool:

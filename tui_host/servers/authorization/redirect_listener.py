@@ -21,11 +21,8 @@ class RedirectListener:
     """A port that the browser returns to; 0 for any free one. Raises OSError if it is in use."""
 
     def __init__(self, port: int) -> None:
-        self._socket = socket.create_server((HOST, port))
-        self.url = f"http://{HOST}:{self._socket.getsockname()[1]}{PATH}"
-
-    def close(self) -> None:
-        self._socket.close()
+        self.socket = socket.create_server((HOST, port))
+        self.url = f"http://{HOST}:{self.socket.getsockname()[1]}{PATH}"
 
     async def returned(self, state: str) -> str:
         """Wait for the browser with this login's state; returns the address to which it was sent."""
@@ -46,7 +43,7 @@ class RedirectListener:
                     answer.set_result(url)
             writer.close()
 
-        server = await asyncio.start_server(serve, sock=self._socket, limit=HEAD_LIMIT, start_serving=False)
+        server = await asyncio.start_server(serve, sock=self.socket, limit=HEAD_LIMIT, start_serving=False)
         try:
             await server.start_serving()  # cancelled here, the loop would go on to look at the socket's number
             return await answer

@@ -226,7 +226,7 @@ class ServerLogin:
             raise failed from error
         finally:
             if self._listener is not None:
-                self._listener.close()
+                self._listener.socket.close()
 
     async def _opened(self, url: str) -> None:
         self._step = f"in the browser at {shown(parts_of(url))}"
