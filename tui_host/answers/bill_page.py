@@ -94,7 +94,8 @@ def bill_page(wires: Wires, subject: Section | Row) -> Sheet:
     lines: list[SheetLine] = []
     if breaks := breaks_of(wires, rows):
         children = [
-            SheetLine(key=each.request, label=f"{each.request}  {each.cause}", target=each.row) for each in breaks
+            SheetLine(key=change.request, label=f"{change.request}  {change.cause}", target=change.row)
+            for change in breaks
         ]
         words, is_open = f"the prefix breaks ({len(breaks)}), and the cache with it", len(breaks) <= _FEW
         lines.append(SheetLine(key="breaks", label=words, style="what", opened=is_open, children=tuple(children)))

@@ -337,7 +337,9 @@ class _Chain:
             self._arguments = parsed(self._written)
         size = len(self._written) or sum(len(piece.text) for piece in read if piece.part != "name")
         counted = f"{size:,} characters{' of text' * (not self._written)}" * bool(size)
-        pieces = [replace(each, text=self._text(each.text.encode("utf-8", "replace"), body)) for each in (*read, *cut)]
+        pieces = [
+            replace(piece, text=self._text(piece.text.encode("utf-8", "replace"), body)) for piece in (*read, *cut)
+        ]
         return CallStep(
             happened="asked",
             place=_events(body.data, ranges, counted) if ranges else "",

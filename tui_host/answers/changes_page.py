@@ -328,8 +328,8 @@ class _Comparing:
         )
 
     def _label(self, part: Part, outline: Outline) -> str:
-        group = next(each for each in outline.parts if each.key == part.key.partition("/")[0])
-        above = next((each for each in group.children if part.key.startswith(f"{each.key}/")), None)
+        group = next(outlined for outlined in outline.parts if outlined.key == part.key.partition("/")[0])
+        above = next((child for child in group.children if part.key.startswith(f"{child.key}/")), None)
         called = self._called(part)
         if above is not None and part.kind not in {"message", "result"}:
             of = f"{'tool ' if above.kind == 'tool' else ''}{self._called(above) or above.label}"

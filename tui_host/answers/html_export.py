@@ -190,7 +190,9 @@ def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
     yield f'<details class="row {row.lane}{" e" if row.error else ""}" id="r{row.number}"><summary>'
     yield f"<time>{seconds}</time>{before}<i>{sign}</i>{behind}<span>{_line(text.words)}</span></summary><div>"
     relatives = [rows[number] for number in sorted(wires.ladder.relatives(row.number)[:8])]
-    links = [f'<a href="#r{each.number}">{_line(f"{each.peer} {each.words}"[:60])}</a>' for each in relatives]
+    links = [
+        f'<a href="#r{relative.number}">{_line(f"{relative.peer} {relative.words}"[:60])}</a>' for relative in relatives
+    ]
     if links:
         yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
     for piece in text.pieces:

@@ -245,7 +245,7 @@ class Looks:
     def _untold(self, row: Row) -> str:
         ladder = self._wires.ladder
         rows = (ladder.rows[number] for call in row.calls for number in ladder.rows_of_call(call))
-        told = next((each for each in rows if each.kind == "request" and each.lane == "llm"), None)
+        told = next((request for request in rows if request.kind == "request" and request.lane == "llm"), None)
         if _broken(row) or told is None or told.missing or max(row.size, told.size) > MOST:
             return ""
         links = [link for link in marks_of(self._wires, told) if link.relation == "told" and link.call in row.calls]

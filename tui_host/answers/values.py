@@ -266,7 +266,9 @@ class Values:
                 )
             elif value not in asked and shown != text and any(map(str.isdigit, value)):
                 origins.append(ValueOrigin(shown, None, "from nowhere"))
-        return [each for each in origins if not any(each.value in other.value != each.value for other in origins)]
+        return [
+            origin for origin in origins if not any(origin.value in other.value != origin.value for other in origins)
+        ]
 
     def notes_on(self, arguments: JSON, path: str = "") -> dict[str, str]:
         """Return by path which values of a call that waits stand in an earlier result: `{"to": "text from docs.read, step 2"}`."""

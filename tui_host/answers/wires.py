@@ -214,8 +214,8 @@ class RecordedWires:
         model = model or path.rpartition("/models/")[2].partition(":")[0]
         if (provider := self._providers.get(row.peer)) is not None:
             return provider.prices.get(model)
-        known = (each for each in self._providers.values() if model in each.prices)
-        return next((each.prices[model] for each in known if row.url.startswith(each.base_url.text)), None)
+        known = (provider for provider in self._providers.values() if model in provider.prices)
+        return next((provider.prices[model] for provider in known if row.url.startswith(provider.base_url.text)), None)
 
     def before(self, row: Row) -> Row | None:
         """Return the previous request of a conversation: the nearest one above with equal provider and dialect."""

@@ -268,7 +268,7 @@ def say_asides(host: Host, results: Sequence[TurnResult]) -> None:
         server, _, tool = flag.partition(".")
         if not any(matches(name, server) for name in host.settings.servers):
             say(host, f"--allow {flag} fits no server ({nearest(server, tuple(host.settings.servers))})")
-        names = [each.name for each in pool.tools() if each.server == server]
+        names = [tool.name for tool in pool.tools() if tool.server == server]
         if names and not any(matches(name, tool) for name in names):
             say(host, f"--allow {flag} fits no tool of {server} ({nearest(tool, names)})")
     refused = Counter(

@@ -69,7 +69,7 @@ class AnswerBody:
                 self.stop = event.stop
         if type(self._reader) is Reader:  # it leaves all events as they are
             return events
-        read = [found for event in events for found in self._reader.feed(event)]
+        read = [inner for event in events for inner in self._reader.feed(event)]
         self._made_up += sum(len(event.text) for event in read if isinstance(event, CutOff))
         self.is_made_up = self._made_up > MADE_UP_LIMIT
         return read

@@ -34,7 +34,7 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
         return ("openai-responses",)
     messages = _messages(body)
     if messages:
-        kinds = {said(mapping(block).get("type")) for each in messages for block in items(each.get("content"))}
+        kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
         has_blocks = bool(kinds & {"tool_use", "tool_result", "thinking"})
         has_schemas = any("input_schema" in mapping(tool) for tool in items(body.get("tools")))
         if has_blocks or has_schemas or ("max_tokens" in body and body.keys() & _ANTHROPICS):
@@ -43,7 +43,9 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
         return ("gemini",)
     if not messages:
         return ()
-    calls = (mapping(mapping(call).get("function")) for each in messages for call in items(each.get("tool_calls")))
+    calls = (
+        mapping(mapping(call).get("function")) for message in messages for call in items(message.get("tool_calls"))
+    )
     if body.keys() & _OLLAMAS or any(isinstance(call.get("arguments"), Mapping) for call in calls):
         return ("ollama",)
     is_plain = "max_tokens" in body and not items(body.get("tools"))

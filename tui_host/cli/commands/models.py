@@ -42,7 +42,7 @@ def run(args: Namespace, settings: Settings | Mapping[str, str]) -> int:
         errors = [answer.error for answer in answers if answer.error is not None]
         if args.json:
             members = ("name", "models", "error")
-            rows = ((each.provider, [*each.models], each.error and each.error.to_json()) for each in answers)
+            rows = ((answer.provider, [*answer.models], answer.error and answer.error.to_json()) for answer in answers)
             print_value(host, {"providers": [dict(zip(members, row, strict=True)) for row in rows]})
         else:
             for name in (f"{answer.provider}/{model}" for answer in answers for model in answer.models):

@@ -119,7 +119,7 @@ class MessagesWriter(RequestWriter):
             return {"type": "tool_use", "id": self.ids.of(part), "name": name, "input": given, **echo}
         if echo.get("type") == "thinking":
             # Anthropic refuses unsigned thinking; DeepSeek's and Kimi's services demand it back beside calls.
-            has_calls = any(isinstance(each, ToolCall) for each in message.parts)
+            has_calls = any(isinstance(part, ToolCall) for part in message.parts)
             text = part.text if isinstance(part, Thinking) else ""
             is_taken = "signature" in echo or (has_calls and self.target.service != NAME)
             return {"type": "thinking", "thinking": text, **echo} if is_taken else None

@@ -180,7 +180,7 @@ def _refine(error: ModelError, body: bytes) -> ModelError:
         return error
     value = next(iter(value), None) if isinstance(value, list) else value
     details = [mapping(detail) for detail in items(mapping(mapping(value).get("error")).get("details"))]
-    waits = [float(wait[1]) for each in details if (wait := _SECONDS.fullmatch(str(each.get("retryDelay"))))]
+    waits = [float(wait[1]) for detail in details if (wait := _SECONDS.fullmatch(str(detail.get("retryDelay"))))]
     if any(detail.get("reason") == "API_KEY_INVALID" for detail in details):
         error.remedy = "check the credential"
     if any("PerDay" in str(detail.get("violations")) for detail in details):

@@ -44,7 +44,7 @@ class OllamaWriter(ChatWriter):
 
     def __init__(self, ask: Ask, target: Target) -> None:
         super().__init__(ask, target)
-        asked = [number for number, each in enumerate(ask.messages) if each.role == "user" and not each.source]
+        asked = [number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source]
         # The server ignores the thinking before the current turn.
         self._thinks = {id(message) for message in ask.messages[asked[-1] + 1 if asked else 0 :]}
 

@@ -273,7 +273,7 @@ class HeldReader(Reader):
             return [piece]
         # Behind another call it would be a part of the answer, else the model made it up.
         self._waiting.append(piece)
-        return self._cut_waiting() if sum(len(each.text) for each in self._waiting) > _MOST_WAITING else []
+        return self._cut_waiting() if sum(len(waiting.text) for waiting in self._waiting) > _MOST_WAITING else []
 
     def _cut_rest(self, text: str) -> _Step:
         if self._is_anywhere:
