@@ -150,7 +150,7 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
             terminal.type("\r")
             terminal.until_shown("Approve 1 call?", "104 hidden characters", "title begin ␛]52")
             terminal.type("d")  # the whole description
-            terminal.until_shown("link] end: description begin", "all shown")
+            terminal.until_shown("link] end: description begin", "d shows the arguments")
             terminal.type("d")
             decide(terminal, "y")
             terminal.until_shown(
