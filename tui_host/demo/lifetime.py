@@ -24,19 +24,14 @@ class _WithoutSignals(uvicorn.Server):
         yield
 
 
-async def serve_asgi(application: ASGIApp, listening: socket.socket) -> None:
-    """Serve on a listening socket until cancelled. Open streams end then."""
-    config = uvicorn.Config(application, log_level="critical", access_log=False, ws="none", loop="asyncio", http="h11")
-    await _WithoutSignals(config).serve(sockets=[listening])
-
-
 async def serve_until_told(application: ASGIApp, listening: socket.socket, has_lifeline: bool) -> None:  # noqa: FBT001 - anyio.run passes arguments by position
-    """Serve until SIGTERM or SIGINT; with a lifeline, also until standard input ends."""
+    """Serve until SIGTERM or SIGINT; with a lifeline, also until standard input ends. Open streams end then."""
+    config = uvicorn.Config(application, log_level="critical", access_log=False, ws="none", loop="asyncio", http="h11")
     async with anyio.create_task_group() as group:
         await group.start(_wait_for_signal, group.cancel_scope)
         if has_lifeline:
             group.start_soon(_wait_for_end_of_stdin, group.cancel_scope)
-        await serve_asgi(application, listening)
+        await _WithoutSignals(config).serve(sockets=[listening])
 
 
 async def _wait_for_signal(scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:

@@ -43,10 +43,10 @@ class Guard:
 
     def forget_ended(self) -> None:
         """Forget the groups that are empty. Call after the leader of one was waited for."""
-        for group in tuple(self._groups):
-            if not _is_alive(group):  # until then, the number cannot be reused
-                self._groups.discard(group)
-                self._tell(f"-{group}\n")
+        groups = set(self._groups)
+        for group in groups - watchdog.signal_groups(groups, 0):  # while it exists, the number cannot be reused
+            self._groups.discard(group)
+            self._tell(f"-{group}\n")
 
     def draw(self) -> None:
         """Note that the program draws on the terminal from now on."""
@@ -90,31 +90,20 @@ class Guard:
         if self._messages is not None:
             self._messages.close()
         lines = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
+        terminal = self.terminal
+        words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
         reading, writing = os.pipe()
         self._messages = os.fdopen(writing, "wb", buffering=0)
         with os.fdopen(reading, "rb") as messages:
             # Before the guard runs: the host may be killed right after.
             self._messages.write("".join(f"{line}\n" for line in lines).encode())
-            self._process = _started(self.terminal, messages)
-
-
-def _started(terminal: Terminal | None, messages: IO[bytes]) -> subprocess.Popen[bytes]:
-    words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
-    return subprocess.Popen(  # noqa: S603 - our own file
-        [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
-        pass_fds=() if terminal is None else (terminal.descriptor,),
-        stdin=messages,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        cwd="/",
-        env={},
-    )
-
-
-def _is_alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except OSError:
-        return False
-    return True
+            self._process = subprocess.Popen(  # noqa: S603 - our own file
+                [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
+                pass_fds=() if terminal is None else (terminal.descriptor,),
+                stdin=messages,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                env={},
+            )

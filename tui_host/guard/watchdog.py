@@ -13,25 +13,9 @@ import signal
 import sys
 import termios
 import time
-from collections.abc import Iterable
 
 PATIENCE = 2.0
 IGNORED = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP)
-
-
-def read_host(lines: Iterable[str]) -> tuple[set[int], bool]:
-    """Read lines until the host ends; returns the groups left, and whether the host was drawing."""
-    groups: set[int] = set()
-    is_drawing = False
-    for line in lines:
-        word = line.strip()
-        if word[:1] == "+" and word[1:].isdigit():
-            groups.add(int(word[1:]))
-        elif word[:1] == "-" and word[1:].isdigit():
-            groups.discard(int(word[1:]))
-        else:
-            is_drawing = word == "t+"
-    return groups, is_drawing
 
 
 def put_back(terminal: int, attributes: str, reset: bytes) -> None:
@@ -41,15 +25,6 @@ def put_back(terminal: int, attributes: str, reset: bytes) -> None:
         os.write(terminal, reset)
     except (OSError, termios.error):
         return  # the terminal has gone, and nobody is left to tell
-
-
-def put_back_aside(terminal: int, attributes: str, reset: bytes) -> None:
-    """Restore the terminal in a child that lives two seconds at most: a terminal that reads nothing must not keep servers alive."""
-    if os.fork():
-        return
-    signal.alarm(int(PATIENCE))
-    put_back(terminal, attributes, reset)
-    os._exit(0)
 
 
 def signal_groups(groups: set[int], number: int) -> set[int]:
@@ -78,9 +53,21 @@ def main(words: list[str]) -> None:
     """Wait for the host's end, then restore the terminal (descriptor, attributes, reset in hexadecimal) and end what is left."""
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    groups, is_drawing = read_host(sys.stdin)
-    if is_drawing and words:
-        put_back_aside(int(words[0]), words[1], bytes.fromhex(words[2]))
+    groups: set[int] = set()
+    is_drawing = False
+    for line in sys.stdin:  # which ends with the host
+        word = line.strip()
+        if word[:1] == "+" and word[1:].isdigit():
+            groups.add(int(word[1:]))
+        elif word[:1] == "-" and word[1:].isdigit():
+            groups.discard(int(word[1:]))
+        else:
+            is_drawing = word == "t+"
+    # In a child that lives two seconds at most: a terminal that reads nothing must not keep servers alive.
+    if is_drawing and words and not os.fork():
+        signal.alarm(int(PATIENCE))
+        put_back(int(words[0]), words[1], bytes.fromhex(words[2]))
+        os._exit(0)
     end_groups(groups)
 
 

@@ -101,6 +101,8 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
 
 def secrets_of(settings: Settings) -> tuple[Secret, ...]:
     """Return all secret values that the redactor removes. Variables that are not set are skipped."""
+    from tui_host.settings.credential_places import in_variables, in_words  # imported late, after the first frame
+
     secrets: list[Secret | None] = []
     templates: list[Template | None] = []
     for provider in settings.providers.values():
@@ -109,7 +111,12 @@ def secrets_of(settings: Settings) -> tuple[Secret, ...]:
         templates += [*provider.headers.values(), provider.base_url, provider.api_key]
     for spec in settings.servers.values():
         templates += [*spec.headers.values(), *spec.env.values(), *spec.args, spec.url, spec.client_secret]
-        secrets += _written(spec)
+        # Credentials may stand literally in a server's command line, environment or URL.
+        if spec.client_secret is not None and not spec.client_secret.references:
+            secrets.append(Secret(f"servers.{spec.name}.client_secret", spec.client_secret.text))
+        words = [template.text for template in (*spec.args, spec.url) if template is not None]
+        variables = {name: template.text for name, template in spec.env.items()}
+        secrets += [Secret(name, value) for name, value in (*in_words(words), *in_variables(variables))]
     for owner in (*settings.providers.values(), *settings.profiles.values()):
         templates.append(Template(text=json.dumps(dict(owner.options.extra_body))))
     secrets += _given(templates, settings.environment)
@@ -141,18 +148,6 @@ def _given(templates: Iterable[Template | None], environment: Mapping[str, str])
         for name in template.references if template is not None else ():
             if environment.get(name) and name not in CHILD_VARIABLES:
                 yield Secret(name, environment[name])
-
-
-def _written(spec: ServerSpec) -> Iterator[Secret]:
-    """Yield credentials written literally into a server's command line, environment or URL."""
-    from tui_host.settings.credential_places import in_variables, in_words  # imported late, after the first frame
-
-    if spec.client_secret is not None and not spec.client_secret.references:
-        yield Secret(f"servers.{spec.name}.client_secret", spec.client_secret.text)
-    words = [template.text for template in (*spec.args, spec.url) if template is not None]
-    variables = {name: template.text for name, template in spec.env.items()}
-    for name, value in (*in_words(words), *in_variables(variables)):
-        yield Secret(name, value)
 
 
 def _set(variable: str) -> str:

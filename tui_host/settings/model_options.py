@@ -67,12 +67,13 @@ class Options(Frozen):
 
 def option_of(name: str, text: str) -> JSON:
     """Parse an option's value as typed by the user; a `ValueError` says what is expected."""
-    kind, value = _KINDS[name], text.strip()
+    kind, typed = _KINDS[name], text.strip()
+    value: JSON = typed
     with suppress(ValueError):
-        if kind == _TEXTS:
-            value = _texts(value)
+        if kind == _TEXTS and not typed.startswith('"'):
+            value = [part for part in map(str.strip, typed.split(",")) if part]
         elif kind != _TEXT:
-            value = json.loads(value)
+            value = json.loads(f"[{typed}]" if kind == _TEXTS else typed)
         json.dumps(value, allow_nan=False)  # Python reads NaN, which JSON does not have
         if _is(kind, value):
             return value
@@ -137,9 +138,3 @@ def _without(values: Mapping[str, JSON], keys: Collection[str]) -> dict[str, JSO
     kept = {name: value for name, value in values.items() if name not in keys}
     inner = {name: value for name in _INNER if isinstance(value := kept.get(name), Mapping)}
     return {**kept, **{name: _without(value, keys) for name, value in inner.items()}}
-
-
-def _texts(typed: str) -> JSON:
-    if typed.startswith('"'):
-        return json.loads(f"[{typed}]")
-    return [text for text in map(str.strip, typed.split(",")) if text]

@@ -75,11 +75,6 @@ def shown_path(path: Path) -> str:
     return shown(str(path), longest=400)
 
 
-def written_key(key: str) -> str:
-    """Return a key as it stands in a file, quoted where TOML demands it."""
-    return key if _BARE_KEY.fullmatch(key) else f'"{shown(key)}"'
-
-
 def line_of(source: str, path: str) -> int:
     """Return the line in which a key, or else the table around it, begins; 0 if that is not known."""
     nearest, line, table = "", 0, ""
@@ -303,7 +298,8 @@ class SettingsTable(Frozen):
         return ": ".join(filter(None, (self.file, self._path(key))))
 
     def _path(self, key: str) -> str:
-        return ".".join(filter(None, (self.path, written_key(key) if key else "")))
+        written = key if not key or _BARE_KEY.fullmatch(key) else f'"{shown(key)}"'  # as TOML demands
+        return ".".join(filter(None, (self.path, written)))
 
 
 def _json_of(table: SettingsTable) -> dict[str, JSON]:

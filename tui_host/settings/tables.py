@@ -32,7 +32,15 @@ def read_provider(name: str, table: SettingsTable, settings: Settings) -> Provid
     preset = PRESETS.get(name, Provider(name=name, label=name))
     read = table.read(replace(preset, preset=False, file=table.file))
     if "base_url" in table.data:
-        _check_base_url(read, table)
+        _check_address(table, "base_url", read.base_url, allow_http=read.allow_http)
+        address = read.base_url.text.rstrip("/")
+        path = _PATHS_OF_DIALECTS.search(address)
+        if path is not None:
+            table.mistake("base_url", f"ends with {path[0]}, which the dialect adds itself", f"remove {path[0]}")
+        vendor, inner = _CHAT_COMPLETIONS.get(read.dialect, ("", ""))
+        if vendor and address.endswith(inner):
+            what = f"ends with {inner}, where {vendor} speaks the dialect openai, not {read.dialect}"
+            table.mistake("base_url", what, f'remove {inner}, or write dialect = "openai"')
     elif not read.base_url.text:
         table.mistake("base_url", "missing", f"write it, or use the name of a preset: {', '.join(PRESETS)}")
     environment = settings.environment
@@ -43,18 +51,6 @@ def read_provider(name: str, table: SettingsTable, settings: Settings) -> Provid
         api_version=_filled(read.api_version or "", environment) or None,
         ca_file=None if read.ca_file is None else settings.config_dir / _filled(str(read.ca_file), environment),
     )
-
-
-def _check_base_url(read: Provider, table: SettingsTable) -> None:
-    _check_address(table, "base_url", read.base_url, allow_http=read.allow_http)
-    address = read.base_url.text.rstrip("/")
-    path = _PATHS_OF_DIALECTS.search(address)
-    if path is not None:
-        table.mistake("base_url", f"ends with {path[0]}, which the dialect adds itself", f"remove {path[0]}")
-    vendor, inner = _CHAT_COMPLETIONS.get(read.dialect, ("", ""))
-    if vendor and address.endswith(inner):
-        what = f"ends with {inner}, where {vendor} speaks the dialect openai, not {read.dialect}"
-        table.mistake("base_url", what, f'remove {inner}, or write dialect = "openai"')
 
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:

@@ -84,7 +84,9 @@ class DemoModel:
                 headers["retry-after"] = "1"
             return _refused(refused.status, refused.message, wire, headers, identity)
         pieces = in_pieces(plan, chat.most_tokens)
-        answer = ModelAnswer(chat=chat, pieces=pieces, identity=identity, created=int(time.time()), size=len(body))
+        answer = ModelAnswer(
+            chat=chat, pieces=pieces, identity=identity, created=int(time.time()), prompt_tokens=len(body) // 4
+        )
         if chat.is_streamed or plan.trouble:
             return StreamingResponse(
                 self._stream(wire, answer, plan.trouble), headers=headers, media_type=wire.stream_type

@@ -46,17 +46,18 @@ class ServerEntry:
 def servers_in(text: str, host: KnownHost, where: str) -> tuple[ServerEntry, ...]:
     """Return all server entries in the text of a host's file; `where` names the file if its text is not JSON."""
     root = parse(text, where)
-    return tuple(_entry(place, root) for place, _ in tables_in(root.value, host))
-
-
-def _entry(place: Place, node: PlacedValue) -> ServerEntry:
-    for key in place:
-        node = node.members[key]
-    inner = node.members.get(INSIDE)
-    if inner is not None and is_table(inner.value):
-        node = inner
-    urls = [node.members[key].value for key in URLS if key in node.members and "command" not in node.members]
-    return ServerEntry(place=place, node=node, url=next((url for url in urls if isinstance(url, str)), ""))
+    entries: list[ServerEntry] = []
+    for place, _ in tables_in(root.value, host):
+        node = root
+        for key in place:
+            node = node.members[key]
+        inner = node.members.get(INSIDE)
+        if inner is not None and is_table(inner.value):
+            node = inner
+        urls = [node.members[key].value for key in URLS if key in node.members and "command" not in node.members]
+        url = next((url for url in urls if isinstance(url, str)), "")
+        entries.append(ServerEntry(place=place, node=node, url=url))
+    return tuple(entries)
 
 
 def tables_in(root: object, host: KnownHost) -> Iterator[tuple[Place, Mapping[str, object]]]:
@@ -151,10 +152,16 @@ class _Translation:
             self.notes.append(f"not imported: {', '.join(left)}")
         if "command" in given:
             table = {key: given.get(key) for key in ("command", "args", "cwd")}
-            table["env"] = _members(given.get("env")) | _references(given.get("env_vars"))
+            names = given.get("env_vars")
+            passed = {str(name): f"${{{name}}}" for name in names} if is_array(names) else {}
+            table["env"] = _members(given.get("env")) | passed
         else:
             url = next((name for name in URLS if name in given), "url")
-            table = {"url": given.get(url), "headers": _headers(given)}
+            variables = _members(given.get("env_http_headers"))
+            headers = _members(given.get("headers")) | {name: f"${{{held}}}" for name, held in variables.items()}
+            if variable := given.get("bearer_token_env_var"):
+                headers["Authorization"] = f"Bearer ${{{variable}}}"
+            table = {"url": given.get(url), "headers": headers}
             kind = given.get("type", "sse" if url == "url" and self.host.url_is_sse else "http")
             if kind == "sse":
                 table["transport"] = "sse"
@@ -185,18 +192,6 @@ class _Translation:
         elif name.startswith("workspaceFolder"):
             self.notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
         return f"${{{variable}}}"
-
-
-def _headers(given: Mapping[str, object]) -> dict[str, object]:
-    variables = _members(given.get("env_http_headers"))
-    headers = _members(given.get("headers")) | {name: f"${{{variable}}}" for name, variable in variables.items()}
-    if variable := given.get("bearer_token_env_var"):
-        headers["Authorization"] = f"Bearer ${{{variable}}}"
-    return headers
-
-
-def _references(names: object) -> dict[str, str]:
-    return {str(name): f"${{{name}}}" for name in names} if is_array(names) else {}
 
 
 def _members(value: object) -> dict[str, object]:

@@ -115,8 +115,9 @@ def sums(turn: DemoTurn) -> Plan | None:
     expression = find_expression(turn.question[:4_000])
     if expression is None:
         return None
-    tools = {operator: tool_for(turn.tools, "math", name) for operator, name in _TOOLS.items()}
-    missing = [operation for operation in _operations(expression) if tools[operation.operator] is None]
+    found = ((operator, tool_for(turn.tools, "math", name)) for operator, name in _TOOLS.items())
+    tools = {operator: tool for operator, tool in found if tool is not None}
+    missing = [operation for operation in _operations(expression) if operation.operator not in tools]
     if missing:
         return turn.answer(
             turn.words(
@@ -140,8 +141,12 @@ def sums(turn: DemoTurn) -> Plan | None:
     if expression in results:
         steps = "\n".join(lines)
         return turn.answer(f"{written(expression)} = **{results[expression]}**\n\n{steps}")
-    asked = [(operation, tools[operation.operator]) for operation in _ready(expression, results)]
-    return Plan(calls=tuple(_call(tool, operation, results) for operation, tool in asked if tool is not None))
+    asked: list[DemoCall] = []
+    for operation in _ready(expression, results):
+        # Formatted here, so that digits stay as the user or the tool wrote them.
+        left, right = (side if isinstance(side, str) else results[side] for side in (operation.left, operation.right))
+        asked.append(DemoCall(name=tools[operation.operator], arguments=f'{{"a":{left},"b":{right}}}'))
+    return Plan(calls=tuple(asked))
 
 
 def _ready(expression: Expression, results: dict[Operation, str]) -> list[Operation]:
@@ -152,12 +157,6 @@ def _ready(expression: Expression, results: dict[Operation, str]) -> list[Operat
 
     missing = (operation for operation in _operations(expression) if operation not in results)
     return list(dict.fromkeys(each for each in missing if is_known(each.left) and is_known(each.right)))
-
-
-def _call(tool: str, operation: Operation, results: dict[Operation, str]) -> DemoCall:
-    # Formatted here, so that digits stay as the user or the tool wrote them.
-    left, right = (side if isinstance(side, str) else results[side] for side in (operation.left, operation.right))
-    return DemoCall(name=tool, arguments=f'{{"a":{left},"b":{right}}}')
 
 
 def read_number(text: str) -> str | None:

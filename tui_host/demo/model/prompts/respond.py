@@ -22,8 +22,8 @@ _ELEMENT = re.compile(r"<(task|feedback|answer)>\s*(.*?)\s*</\1>", re.DOTALL)
 def respond(conversation: DemoConversation) -> Plan:
     """Return the demo model's next answer: with the API's own tools if offered, otherwise in the prompt's tool protocol."""
     prompt = "\n\n".join(message.text for message in conversation.messages if message.role == "system")
-    grammar = None if conversation.tools else grammar_of(prompt)
-    if grammar is None:
+    grammar = max(GRAMMARS, key=lambda known: len(known.mark.findall(prompt)))
+    if conversation.tools or not grammar.mark.search(prompt):
         return through_hub(conversation, answer)
     # Where the protocol has a place for thinking in the text, the model thinks there.
     thinks_in_text = conversation.thinking == "asked" and ("<thinking>" in prompt or "Thought:" in prompt)
@@ -39,12 +39,6 @@ def respond(conversation: DemoConversation) -> Plan:
     thought = plan.thinking if conversation.thinking == "asked" else ""
     text = _asking(plan, grammar, thought) if plan.calls else _ending(plan.text, grammar, thought)
     return replace(plan, text=text, calls=(), thinking="" if thought else plan.thinking)
-
-
-def grammar_of(prompt: str) -> Grammar | None:
-    """Return the tool protocol that best matches the system prompt; None if none does."""
-    best = max(GRAMMARS, key=lambda grammar: len(grammar.mark.findall(prompt)))
-    return best if best.mark.search(prompt) else None
 
 
 def _translated(conversation: DemoConversation, grammar: Grammar) -> Iterator[DemoMessage]:

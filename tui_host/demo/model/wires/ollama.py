@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from typing_extensions import override
 
-from tui_host.demo.model.conversation import DemoConversation, DemoMessage
+from tui_host.demo.model.conversation import DemoConversation
 from tui_host.demo.model.json_values import json_line, object_at, objects_at, parsed_object, text_at, texts_at
 from tui_host.demo.model.wires import wire
 from tui_host.demo.model.wires.openai import message_of
@@ -27,8 +27,10 @@ class OllamaWire(wire.VendorWire):
         values = wire.object_of(body)
         options = object_at(values, "options")
         functions = (object_at(tool, "function") for tool in objects_at(values, "tools"))
+        sent = objects_at(values, "messages")
+        messages = (replace(message_of(each), images=len(texts_at(each, "images"))) for each in sent)
         conversation = DemoConversation(
-            messages=wire.paired(map(_message, objects_at(values, "messages"))),
+            messages=wire.paired(messages),
             tools=wire.tools_of(functions),
             thinking=wire.thinking_for(values.get("think"), off=False),
         )
@@ -65,10 +67,6 @@ class OllamaWire(wire.VendorWire):
     @override
     def failure(self, message: str) -> bytes:
         return _line({"error": message})
-
-
-def _message(value: dict[str, object]) -> DemoMessage:
-    return replace(message_of(value), images=len(texts_at(value, "images")))
 
 
 def _calls(answer: ModelAnswer) -> list[JSON]:

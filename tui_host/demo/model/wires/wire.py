@@ -32,17 +32,13 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAnswer:
-    """An answer to write. All ids in it contain `identity`; `size` is that of the request in bytes."""
+    """An answer to write. All ids in it contain `identity`."""
 
     chat: ChatRequest
     pieces: PiecedAnswer
     identity: str
     created: int
-    size: int
-
-    @property
-    def prompt_tokens(self) -> int:
-        return self.size // 4
+    prompt_tokens: int
 
 
 @dataclass(slots=True, kw_only=True)
