@@ -151,12 +151,12 @@ def sums(turn: DemoTurn) -> Plan | None:
 
 def _ready(expression: Expression, results: dict[Operation, str]) -> list[Operation]:
     """Return the operations without a result whose operands are known."""
-
-    def is_known(side: Expression) -> bool:
-        return isinstance(side, str) or side in results
-
-    missing = (operation for operation in _operations(expression) if operation not in results)
-    return list(dict.fromkeys(each for each in missing if is_known(each.left) and is_known(each.right)))
+    ready: list[Operation] = []
+    for operation in _operations(expression):
+        sides = (operation.left, operation.right)
+        if operation not in results and all(isinstance(side, str) or side in results for side in sides):
+            ready.append(operation)
+    return list(dict.fromkeys(ready))
 
 
 def read_number(text: str) -> str | None:

@@ -27,20 +27,16 @@ def answer(conversation: DemoConversation) -> Plan:
     if prefix:
         turn = replace(turn, question=turn.question[prefix.end() :])
     plan = next((plan for rule in _RULES if (plan := rule(turn)) is not None), None) or texts.not_recognised(turn)
-    thinks = conversation.thinking == "always" or (prefix and conversation.thinking == "asked")
-    if thinks:
-        plan = replace(plan, thinking=_thinking(turn, plan))
+    if conversation.thinking == "always" or (prefix and conversation.thinking == "asked"):
+        question, offered, done = " ".join(turn.question.split())[:120], len(turn.tools), len(turn.done)
+        asked = ", ".join(f"{call.name} {call.arguments}" for call in plan.calls)
+        following = turn.words("No further call is needed, so I answer.", "不需要再调用工具，可以回答了。")
+        if asked:
+            following = turn.words(f"Next I ask for {asked}.", f"接下来我要请求：{asked}。")
+        thinking = turn.words(
+            f"The question is: “{question}”. I try my rules one after the other. "
+            f"The request offers {offered} tools, and {done} results of this turn are there. {following}",
+            f"问题是：“{question}”。我逐条检查规则。请求里提供了 {offered} 个工具，本轮已有 {done} 个结果。{following}",
+        )
+        plan = replace(plan, thinking=thinking)
     return plan if conversation.parallel else replace(plan, calls=plan.calls[:1])
-
-
-def _thinking(turn: DemoTurn, plan: Plan) -> str:
-    question, offered, done = " ".join(turn.question.split())[:120], len(turn.tools), len(turn.done)
-    asked = ", ".join(f"{call.name} {call.arguments}" for call in plan.calls)
-    following = turn.words("No further call is needed, so I answer.", "不需要再调用工具，可以回答了。")
-    if asked:
-        following = turn.words(f"Next I ask for {asked}.", f"接下来我要请求：{asked}。")
-    return turn.words(
-        f"The question is: “{question}”. I try my rules one after the other. "
-        f"The request offers {offered} tools, and {done} results of this turn are there. {following}",
-        f"问题是：“{question}”。我逐条检查规则。请求里提供了 {offered} 个工具，本轮已有 {done} 个结果。{following}",
-    )

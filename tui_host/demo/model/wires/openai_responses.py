@@ -31,9 +31,13 @@ class ResponsesWire(OpenAIWire):
         told = DemoMessage(role="system", text=text_at(values, "instructions"))
         asked = DemoMessage(role="user", text=text_at(values, "input"))  # or items
         messages = [*(message for message in (told, asked) if message.text), *_messages(objects_at(values, "input"))]
+        tools: list[str] = []
+        for tool in objects_at(values, "tools") if values.get("tool_choice") != "none" else ():
+            space = text_at(tool, "name") + _INSIDE if "tools" in tool else ""
+            tools += [space + name for name in wire.tools_of(objects_at(tool, "tools") if space else [tool])]
         conversation = DemoConversation(
             messages=tuple(messages),
-            tools=() if values.get("tool_choice") == "none" else tuple(_tools(objects_at(values, "tools"))),
+            tools=tuple(tools),
             parallel=values.get("parallel_tool_calls") is not False,
             thinking=wire.thinking_for(reasoning.get("effort") or reasoning.get("summary"), "none"),
         )
@@ -85,12 +89,6 @@ class ResponsesWire(OpenAIWire):
     def failure(self, message: str) -> bytes:
         error: JSON = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
         return event(error, name="error")
-
-
-def _tools(declarations: list[dict[str, object]]) -> Iterator[str]:
-    for tool in declarations:
-        space = text_at(tool, "name") + _INSIDE if "tools" in tool else ""
-        yield from (space + name for name in wire.tools_of(objects_at(tool, "tools") if space else [tool]))
 
 
 def _messages(items: list[dict[str, object]]) -> Iterator[DemoMessage]:
