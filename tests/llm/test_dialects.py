@@ -14,11 +14,7 @@ from tests.llm.recorded.asks import EVERY, NAMES, TOOLS, answered, asks, assista
 from tests.llm.recorded.case import MODEL, PROVIDER, Case, Recorded, events_of, fold_of, means, said
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import DIALECTS, dialect
-from tui_host.llm.events import (
-    ModelEvent,
-    Stopped,
-    UsageReported,
-)
+from tui_host.llm.events import ModelEvent, Stopped, UsageReported
 from tui_host.llm.fold import Fold
 from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Ask, Image, Message, Text, ToolCall, ToolResult

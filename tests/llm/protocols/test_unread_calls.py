@@ -3,7 +3,7 @@
 import pytest
 
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call
-from tui_host.llm.unread_calls import unread_call
+from tui_host.llm.unread_calls import UnreadCall, unread_call
 
 KIMI = f"functions.math__add:0<|tool_call_argument_begin|>{SUM}<|tool_call_end|><|tool_calls_section_end|>"
 DSML = (
@@ -36,16 +36,18 @@ MARKERS = {
 }
 
 
+def unread(answer: str, *, besides: str = "native", is_thinking: bool = False) -> UnreadCall:
+    found = unread_call(answer, TOOLS, besides=besides, is_thinking=is_thinking)
+    assert found is not None, answer
+    return found
+
+
 @pytest.mark.parametrize("protocol", ["native", *PLAIN])
 def test_every_form_of_a_call_is_named_that_the_protocol_does_not_read(protocol: str) -> None:
-    own = ("json",) if protocol == "function" else (protocol,)
-    own = ("hermes", "Qwen", "GLM") if protocol == "hermes" else own
-    for text, form in MARKERS.items():
+    own = {"function": ("json",), "hermes": ("hermes", "Qwen", "GLM")}.get(protocol, (protocol,))
+    for text, form in ((text, form) for text, form in MARKERS.items() if not form.startswith(own)):
         for answer in (text, f"I add the two.\n\n{text}\n", text.replace("math__add", "add")):
-            unread = None if form.startswith(own) else unread_call(answer, TOOLS, besides=protocol)
-            if not form.startswith(own):
-                assert unread is not None, answer
-                assert unread.reason == f"it uses the form of {form}, not the agreed one"
+            assert unread(answer, besides=protocol).reason == f"it uses the form of {form}, not the agreed one"
 
 
 def test_an_explanation_of_markers_is_no_call() -> None:
@@ -60,9 +62,7 @@ def test_an_explanation_of_markers_is_no_call() -> None:
 
 
 def test_the_user_is_told_whose_markers_they_are_where_they_stand_and_what_helps() -> None:
-    in_text, in_thinking = unread_call(KIMI, TOOLS), unread_call(call("cherry"), TOOLS, is_thinking=True)
-    assert in_text is not None
-    assert in_thinking is not None
+    in_text, in_thinking = unread(KIMI), unread(call("cherry"), is_thinking=True)
     form = "in the form of Kimi's <|tool_call_begin|>"
     assert in_text.what == f"the model called a tool, but its call stands unread in the text, {form}"
     parsers = "the server's parser for them (vLLM, SGLang: --tool-call-parser kimi_k2; llama.cpp: --jinja)"
@@ -82,13 +82,10 @@ def test_the_servers_parser_is_that_of_the_form_also_behind_a_sentence() -> None
         "<｜tool▁call▁begin｜>math__add<｜tool▁sep｜>{}<｜tool▁call▁end｜>": "deepseek_v31",
         DSML: "deepseek_v32",
     }.items():
-        unread = unread_call(answer, TOOLS)
-        assert unread is not None
-        assert f"--tool-call-parser {parser};" in unread.remedy
+        assert f"--tool-call-parser {parser};" in unread(answer).remedy
 
 
 def test_an_object_behind_words_in_its_line_is_told_to_stand_alone() -> None:
     for protocol in ("json", "function"):
-        unread = unread_call(f"助手: {call('function')}", TOOLS, besides=protocol)
-        assert unread is not None
-        assert unread.reason == "the object stands behind words in its line; it must stand alone"
+        reason = unread(f"助手: {call('function')}", besides=protocol).reason
+        assert reason == "the object stands behind words in its line; it must stand alone"
