@@ -4,12 +4,10 @@ import gc
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, SupportsIndex, overload
+from types import FrameType
+from typing import SupportsIndex, overload
 
 from typing_extensions import override
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 
 def steps(run: Callable[[], object]) -> int:
