@@ -359,7 +359,7 @@ async def test_the_first_click_after_a_while_without_input_gives_the_focus_and_n
     app.prompt.focus()
     await app.pilot.pause()
     place, number = ladder.content_region, ladder.cursor
-    app.app._pressed_at -= 60  # pyright: ignore[reportPrivateUsage] - a minute without input
+    app.main.pressed_at -= 60  # a minute without input
     for _ in range(2):
         assert ladder.cursor == number
         for kind in (events.MouseDown, events.MouseUp):

@@ -96,7 +96,7 @@ class TuiHost(App[int]):
         self._has_skipped_frame = self._has_reported = self._is_looking = False
         self._notices_shown = 0
         self._woken = asyncio.Event()
-        self._awake_until = self._covered_at = self._pressed_at = 0.0
+        self._awake_until = self._covered_at = 0.0
         self._is_first_click = False
         host.approver = self
         self.asks = host.answerer = Asks(host, self._announce)
@@ -269,7 +269,7 @@ class TuiHost(App[int]):
             self.wake()
         main = self.main
         if isinstance(event, PRESSES) and main is not None:
-            if not event.is_forwarded and self._only_focuses(event):
+            if not event.is_forwarded and self._only_focuses(event, main):
                 return
             self.pressed.set()
             if main.question is not None and self.screen is not main:
@@ -279,15 +279,15 @@ class TuiHost(App[int]):
                 return
         await super().on_event(event)
 
-    def _only_focuses(self, event: events.Event) -> bool:
+    def _only_focuses(self, event: events.Event, main: MainScreen) -> bool:
         """Give the first click after a pause no more than the focus: it may have been for the terminal's window."""
         if isinstance(event, events.MouseDown):
-            self._is_first_click = time.monotonic() - self._pressed_at > AWAY_SECONDS
+            self._is_first_click = event.time - main.pressed_at > AWAY_SECONDS
             if self._is_first_click and self.screen.is_running:
                 widget, _ = self.screen.get_widget_at(*event.screen_offset)
                 own = (node for node in widget.ancestors_with_self if isinstance(node, Widget))
                 self.screen.set_focus(next((node for node in own if node.focusable), None) or self.screen.focused)
-        self._pressed_at = time.monotonic()
+        main.pressed_at = event.time  # not of now: the app may get to it late
         return self._is_first_click and isinstance(event, events.MouseEvent)
 
     def on_key(self, event: events.Key) -> None:

@@ -120,7 +120,7 @@ class MainScreen(Screen[None]):
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
         self.seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
-        self._draw_at = 0.0
+        self._draw_at = self.pressed_at = 0.0  # `pressed_at`: the time of the last key or click itself
 
     @override
     def compose(self) -> ComposeResult:

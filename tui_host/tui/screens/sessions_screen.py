@@ -296,7 +296,7 @@ class SessionsScreen(Browse):
 
     async def action_delete(self) -> None:
         """Ask before removing the current session; pressed again, remove it, or all taps of a story, from the disk."""
-        now, listed, store = time.monotonic(), self._lines.get(self.choices.current), self._host.store
+        now, listed, store = self._main.pressed_at, self._lines.get(self.choices.current), self._host.store
         is_held, self._delete_pressed_at = now - self._delete_pressed_at < HELD_SECONDS, now
         if listed is None or store is None or is_held:
             return
