@@ -61,19 +61,15 @@ def open_contents(main: MainScreen, item: CallItem) -> None:
 class PictureView(LineView):
     """A picture as lines of coloured cells; where marks are ASCII, the exit filter leaves each lower pixel."""
 
-    _picture: Picture | None = None
-
-    def show(self, picture: Picture) -> None:
-        self._picture = picture
-        self.redraw()
+    picture: Picture | None = None
 
     @override
     def line_count(self) -> int:
-        return 0 if self._picture is None else (self._picture.height + 1) // 2
+        return 0 if self.picture is None else (self.picture.height + 1) // 2
 
     @override
     def draw(self, number: int) -> Strip:
-        if (picture := self._picture) is None:
+        if (picture := self.picture) is None:
             return Strip([])
         row = picture.rgb[6 * number * picture.width :][: 6 * picture.width]
         pixels = [Color.from_rgb(*row[at : at + 3]) for at in range(0, len(row), 3)]
@@ -127,12 +123,12 @@ class ContentsScreen(Browse):
 
     @override
     def items(self) -> Mapping[str, Choice]:
-        mask, lines = self._host.mask, enumerate(self._entries, 1)
-        return {str(number): Choice(words=mask(words), before=f"{number}  ") for number, (words, _) in lines}
-
-    @override
-    def facts(self, key: str) -> tuple[str, ContentBlock] | None:
-        return self._entries[int(key) - 1] if key else None
+        listed: dict[str, Choice] = {}
+        for number, entry in enumerate(self._entries, 1):
+            take = partial(self.start, partial(self._view, entry), group="view", exclusive=True)
+            words = self._host.mask(entry[0])
+            listed[f"{number}"] = Choice(words=words, before=f"{number}  ", take=take, subject=entry)
+        return listed
 
     @override
     def sheet(self, key: str) -> TextPage:
@@ -141,10 +137,6 @@ class ContentsScreen(Browse):
         self.note(_ADVICE.get(content.kind, ""))
         text = self._host.mask(content.text or words)
         return TextPage("content", text, form="json" if text.lstrip()[:1] in {"{", "["} else "plain")
-
-    @override
-    def opened(self, key: str) -> None:
-        self.start(partial(self._view, self._entries[int(key) - 1]), group="view", exclusive=True)
 
     async def _view(self, entry: tuple[str, ContentBlock]) -> None:
         """Draw a picture, or read the source of the server's page, which is shown as text and never run."""
@@ -155,8 +147,9 @@ class ContentsScreen(Browse):
         try:
             if content.data and content.media_type.startswith("image/"):
                 picture = await draw(await asyncio.to_thread(content_bytes, content))
-                if self.facts(self.choices.current) is entry:
-                    view.show(picture)
+                if self.listed[self.choices.current].subject is entry:
+                    view.picture = picture
+                    view.redraw()
                     self.add_class("-picture")
                     self.note("{}, {:,} × {:,} pixels, drawn small".format(picture.form, *picture.original))
             elif content.kind == "page" and (pool is None or self._session.is_foreign):
@@ -171,7 +164,9 @@ class ContentsScreen(Browse):
             self.note(line(str(error), 500))
 
     def action_save(self) -> None:
-        if (entry := self.facts(self.choices.current)) is None or entry[1].kind == "page":
+        number = int(self.choices.current or 0)
+        words, content = self._entries[number - 1] if number else ("", ContentBlock(kind="page"))
+        if content.kind == "page":
             self.note("Nothing to save yet: enter reads the page's source first.")
             return
 
@@ -180,8 +175,7 @@ class ContentsScreen(Browse):
             self.note(line(f"saved: {path}   o opens it", 500))
 
         with self.telling("Not saved: "):
-            words, content = entry
-            data, name = content_bytes(content), suggested_name(content, self._item.tool, int(self.choices.current))
+            data, name = content_bytes(content), suggested_name(content, self._item.tool, number)
             self.app.push_screen(SaveScreen(name, words, data, saved))  # pyright: ignore[reportUnknownMemberType]
 
     def action_open(self) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider
     from tui_host.tui.screens.main_screen import MainScreen
 
-Entry: TypeAlias = "tuple[Choice, Callable[[], object]]"
 _TYPED = "as typed"
 _GROUP = 15  # cells of a group's name, before its first entry
 _HUB = "three tools in place of all"
@@ -46,10 +45,9 @@ PROTOCOL_WORDS = {
 } | {name: f"{_HUB}; asked for as in {name.removeprefix('hub+')}" for name in PROTOCOLS if "+" in name}
 
 
-def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | None = None, value: str = "") -> Entry:
+def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | None = None, value: str = "") -> Choice:
     """Return what can be chosen, and what is done then. Whether it is in use or set has a mark, unless that says nothing."""
-    mark = " " if is_used is None else "○●"[is_used]
-    return Choice(words=name, mark=mark, note=words, right=value), take
+    return Choice(words=name, mark=" " if is_used is None else "○●"[is_used], note=words, right=value, take=take)
 
 
 def _note_change(session: Session, what: str, chosen: str, before: str) -> None:
@@ -82,7 +80,6 @@ class ModelScreen(Browse):
     def __init__(self, main: MainScreen, typed: str = "") -> None:
         super().__init__()
         self._host, self._session, self._begun = main.host, main.submissions.session, typed
-        self._entries: dict[str, Entry] = {}
         self._told = ""
 
     @override
@@ -91,8 +88,7 @@ class ModelScreen(Browse):
         names = [str(session.model), session.protocol, session.profile if session.profile in profiles else ""]
         self.note(f"{self.HEADING}   now {' · '.join(filter(None, names))}", place="#page-heading")
         self.list_again(f"Model {session.model}")
-        self._write(self._begun)
-        self.start(self._ask_providers())
+        self._ask(self._begun)
 
     async def _ask_providers(self, *names: str) -> None:
         """Ask all providers, or the named ones, for their models in the background."""
@@ -105,12 +101,6 @@ class ModelScreen(Browse):
             await self._host.ready()
             answered = [name for name, answer in self._host.reported.items() if answer.error is None]
             await reported(self._host, names, report, known=answered)
-
-    @override
-    def revision(self) -> object:
-        host, session = self._host, self._session
-        chosen = session.model, session.protocol, session.profile, session.options
-        return self.typed, tuple(host.reported.values()), tuple(host.keys.stored), *chosen
 
     @override
     def items(self) -> Mapping[str, Choice]:
@@ -127,7 +117,7 @@ class ModelScreen(Browse):
             )
             for name in sorted(self._host.keys.stored)
         ]
-        self._entries = {}
+        listed: dict[str, Choice] = {}
         for heading, entries in (
             ("Model", self._models()),
             ("Profile", self._profiles()),
@@ -135,19 +125,22 @@ class ModelScreen(Browse):
             ("Options", self._options()),
             ("Keys", stored),
         ):
-            found = [entry for entry in entries if words == heading.casefold() or words in entry[0].words.casefold()]
-            for number, (choice, take) in enumerate(found):
+            found = [entry for entry in entries if words == heading.casefold() or words in entry.words.casefold()]
+            for number, choice in enumerate(found):
                 before = f"{heading if not number else '':<{_GROUP}}"
-                self._entries[f"{heading} {choice.words}"] = replace(choice, before=before), take
-        return {key: choice for key, (choice, _) in self._entries.items()}
+                listed[f"{heading} {choice.words}"] = replace(choice, before=before)
+        return listed
 
     @override
     def look(self) -> None:
         """Say below the list what the current entry is, in full."""
+        host, session, settings = self._host, self._session, self._host.settings
+        chosen = session.model, session.protocol, session.profile, session.options
+        self.revision = self.typed, tuple(host.reported.values()), tuple(host.keys.stored), *chosen
         super().look()
-        if not (key := self.choices.current):
+        choice = self.listed.get(self.choices.current)
+        if choice is None:
             return
-        settings, (choice, _) = self._host.settings, self._entries[key]
         names = (choice.words, choice.right, "(in use)" * (choice.mark == "●"))
         words = f"{' '.join(filter(None, names))}: {choice.note}"
         fixed = [name for name in ("model", "protocol", "profile") if name in settings.fixed]
@@ -164,18 +157,16 @@ class ModelScreen(Browse):
         event.stop()
         self.look()
         # A provider, and a model listed because it was typed, may be only the beginning of what is meant.
-        for key, (choice, _) in self._entries.items():
+        for key, choice in self.listed.items():
             if choice.words == self.typed and choice.mark != " " and choice.note != _TYPED:
                 self.choices.move_cursor(self.choices.keys.index(key))
                 break
 
-    @override
-    def opened(self, key: str) -> None:
-        self._entries[key][1]()
-
-    def _write(self, text: str) -> None:
+    def _ask(self, text: str, *providers: str) -> None:
+        """Write into the field, and ask all providers, or the named ones, for their models."""
         self.field.value = text
         self.field.cursor_position = len(text)
+        self.start(self._ask_providers(*providers))
 
     def _choose(self, chosen: ModelRef | str, *, is_profile: bool = False) -> None:
         """Use a model, a tool protocol or a profile, which drops former choices for its settings; and save the choice."""
@@ -235,7 +226,7 @@ class ModelScreen(Browse):
 
         self.start(find_key, exclusive=True, group="key")
 
-    def _models(self) -> Iterator[Entry]:
+    def _models(self) -> Iterator[Choice]:
         """Yield the models, those without a key last; a provider that has none to name stands with its own name."""
         host, session, found = self._host, self._session, dict[str, str]()
         providers = host.settings.providers
@@ -251,7 +242,7 @@ class ModelScreen(Browse):
             found.setdefault(self.typed, _TYPED)
         for whole, words in found.items():
             name, _, model = whole.partition("/")
-            take: Callable[[], object] = partial(self._show_models, name)
+            take: Callable[[], object] = partial(self._ask, f"{name}/", name)
             if model:
                 take = partial(self._choose, ModelRef(provider=name, model=model))
             is_used = whole == str(session.model) if model else None
@@ -274,11 +265,7 @@ class ModelScreen(Browse):
             return self._host.mask(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
         return origin
 
-    def _show_models(self, provider: str) -> None:
-        self._write(f"{provider}/")
-        self.start(self._ask_providers(provider))
-
-    def _profiles(self) -> Iterator[Entry]:
+    def _profiles(self) -> Iterator[Choice]:
         profiles, used = self._host.settings.profiles, self._session.profile
         for name, profile in profiles.items():
             parts = [str(value) for value in (profile.model, profile.protocol) if value is not None]
@@ -292,7 +279,7 @@ class ModelScreen(Browse):
             take = partial(self._choose, "", is_profile=True)
             yield entry("no profile", "all tools, no system prompt", take, is_used=used not in profiles)
 
-    def _options(self) -> Iterator[Entry]:
+    def _options(self) -> Iterator[Choice]:
         """Yield the options of the session's model with the values that are sent, or why they are not."""
         from tui_host.llm.messages import Ask
         from tui_host.llm.model_request import unsent

@@ -132,13 +132,14 @@ class PageScreen(Screen[None]):
 class Browse(PageScreen):
     """A list with a field that filters it, and a sheet about the line under the cursor: beside the list, or below it.
 
-    Subclasses define `items`, and if they have sheets `sheet` and `facts`, and handle keys by `BINDINGS` and `opened`.
+    Subclasses define `items`, `sheet` if they have sheets, and handle keys by `BINDINGS`.
     """
 
     FILTER: ClassVar[str] = ""  # the field's placeholder; without one there is no field
     FILTER_FIRST: ClassVar[bool] = False  # the field keeps the focus; else `/` goes to it, and `escape` empties it
     HAS_SHEET: ClassVar[bool] = True
     empty = ""  # stands for an empty list
+    revision: object = None  # what the list depends on, cheap to compare; None to ask for the items at each look
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (76, "-beside")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move('line', -1)", "choose", tooltip="move in the list"),
@@ -169,28 +170,18 @@ class Browse(PageScreen):
         body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
         super().__init__(heading, words, [self.field, Note(id="empty"), body])
         self.choices.can_focus = not self.FILTER_FIRST
-        self._revision: object = None
+        self.listed: Mapping[str, Choice] = {}  # the lines, by keys that name them while the list changes
+        self._listed_at: object = None  # the revision they are of
         self._seen: tuple[str, object] = "", self
         self._flipped: dict[str, set[str]] = {}
 
-    def revision(self) -> object:
-        """Return what the list depends on, cheap to compare; None to have the items asked for at each look."""
-        return None
-
     def items(self) -> Mapping[str, Choice]:
-        """Return the lines, by keys that name them while the list changes. Abstract: Textual's metaclass leaves no room for `ABC`."""
-        raise NotImplementedError
+        """Return the lines, by their keys; unless they change, those that were listed before."""
+        return self.listed
 
     def sheet(self, key: str) -> Sheet | Page | None:  # noqa: ARG002 - for subclasses
         """Return the sheet about a line; None where it is shown later, by `self.view.show`."""
         return None
-
-    def facts(self, key: str) -> object:
-        """Return what the sheet depends on, cheap to compare."""
-        return key
-
-    def opened(self, key: str) -> None:
-        """Handle `enter` or a click on a line."""
 
     def on_mount(self) -> None:
         self.look()
@@ -207,7 +198,7 @@ class Browse(PageScreen):
         key = self.choices.current
         if not self.HAS_SHEET or self.choices.view_width <= 0:
             return
-        now, is_same = (key, self.facts(key) if key else None), self._seen[0] == key
+        now, is_same = (key, self.listed[key].subject if key else None), self._seen[0] == key
         if now == self._seen:
             self.view.advance()
             return
@@ -221,11 +212,10 @@ class Browse(PageScreen):
 
     def list_again(self, wanted: str = "") -> None:
         """List the items; the cursor stays on its key, or goes to the wanted one."""
-        revision = self.revision()
-        if revision is None or revision != self._revision or wanted:
-            self._revision, items = revision, self.items()
-            self.choices.show(items, wanted)
-            self.note("" if items else self.empty, place="#empty")
+        if self.revision is None or self.revision != self._listed_at or wanted:
+            self._listed_at, self.listed = self.revision, self.items()
+            self.choices.show(self.listed, wanted)
+            self.note("" if self.listed else self.empty, place="#empty")
 
     def on_line_view_cursor_moved(self, event: LineView.CursorMoved) -> None:
         event.stop()
@@ -244,8 +234,9 @@ class Browse(PageScreen):
         self.look()
 
     def action_take(self) -> None:
-        if self.choices.current:
-            self.opened(self.choices.current)
+        choice = self.listed.get(self.choices.current)
+        if choice is not None and choice.take is not None:
+            choice.take()
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
@@ -274,13 +265,10 @@ class PickScreen(Browse):
 
     def __init__(self, heading: str, words: str, choices: Mapping[str, Callable[[], object]]) -> None:
         super().__init__(heading, words)
-        self._todo = choices
+        self.listed = {words: Choice(words=words, take=take) for words, take in choices.items()}
 
     @override
-    def items(self) -> Mapping[str, Choice]:
-        return {words: Choice(words=words) for words in self._todo}
-
-    @override
-    def opened(self, key: str) -> None:
-        self.action_leave()
-        self._todo[key]()  # only now: it may open the next screen
+    def action_take(self) -> None:
+        if self.choices.current:
+            self.action_leave()
+            super().action_take()  # only now: it may open the next screen

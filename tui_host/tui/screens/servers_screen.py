@@ -105,18 +105,18 @@ class ServersScreen(Browse):
             count, state = len(status.tools), status.state
             right = f"{state}  {count:,} tool{'s' * (count != 1)}" if state == "ready" else state
             style = _STYLES.get(state, "note")
-            listed[name] = Choice(words=name, mark=MARKS[state][0], style=style, right=right)
+            server = None if self._host.pool is None else self._host.pool.server(name)
+            switches = server and (server.tools_off, server.is_instructing)
+            states = [request.state for request in self._direct if request.form.server == name]
+            subject = status, switches, self._weights.get(name), self.typed, states
+            choice = Choice(words=name, mark=MARKS[state][0], style=style, right=right)
+            listed[name] = replace(choice, take=self.view.focus, subject=subject)
         return listed
 
     @override
-    def facts(self, key: str) -> object:
-        server, states = self._server(), [request.state for request in self._requests()]
-        switches = server and (server.tools_off, server.is_instructing)
-        return self._statuses[key], switches, self._weights.get(key), self.typed, states
-
-    @override
     def sheet(self, key: str) -> Sheet | None:
-        status, server, requests = self._statuses[key], self._server(), self._requests()
+        status, server = self._statuses[key], self._server()
+        requests = [request for request in self._direct if request.form.server == key]
         if server is None:
             return None
         off, weights = server.tools_off, self._weights.get(key, {})
@@ -160,19 +160,12 @@ class ServersScreen(Browse):
 
     # What a person does.
 
-    @override
-    def opened(self, key: str) -> None:
-        self.view.focus()
-
     def ignores(self, event: events.Event) -> bool:
         return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
         pool, name = self._host.pool, self.choices.current
         return pool.server(name) if pool is not None and name else None
-
-    def _requests(self) -> Sequence[DirectRequest]:
-        return [request for request in self._direct if request.form.server == self.choices.current]
 
     def _path(self) -> tuple[str, ...]:
         """Return the keys that lead to the current line of the sheet; none while the focus is elsewhere."""

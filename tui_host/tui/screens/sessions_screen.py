@@ -130,6 +130,9 @@ class SessionsScreen(Browse):
                 version, self._version = self._version, store.data_version()
                 if version != self._version:
                     self.start(self._read(self._words))
+        here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
+        state = self._sessions, self._words, self._matches, self._progress
+        self.revision = *state, here, self._host.recorder is None
         super().look()
 
     @override
@@ -177,11 +180,6 @@ class SessionsScreen(Browse):
         self._progress = ""
 
     @override
-    def revision(self) -> object:
-        here = [(session.id, session.busy, len(session.open_questions())) for session in self._host.sessions.values()]
-        return self._sessions, self._words, self._matches, self._progress, here, self._host.recorder is None
-
-    @override
     def items(self) -> Mapping[str, Choice]:
         lines = {line.info.id: line for line in lines_of(self._sessions or (), self._words, self._matches)}
         self._lines = lines
@@ -212,6 +210,8 @@ class SessionsScreen(Browse):
                 before=" " * 20 if is_half else f"{moment(info.updated_ns)}  ",
                 note=note,
                 right=self._state(info),
+                take=partial(self.start, partial(self._open, info), group="open", exclusive=True),
+                subject=info,
             )
         return choices
 
@@ -231,10 +231,6 @@ class SessionsScreen(Browse):
         if here.busy:
             return "running"
         return "on screen" if here is shown else ""
-
-    @override
-    def facts(self, key: str) -> object:
-        return self._lines[key].info
 
     @override
     def sheet(self, key: str) -> None:
@@ -325,19 +321,14 @@ class SessionsScreen(Browse):
             self.notify(f"removed «{title}»", markup=False)
         await self._read(self._words)
 
-    @override
-    def opened(self, key: str) -> None:
-        info, sessions = self._lines[key].info, self._host.sessions
-
-        async def open_it() -> None:
-            with self.telling():
-                read = partial(sessions.foreign, info) if info.is_foreign else partial(sessions.open, info.id)
-                session = await asyncio.to_thread(read)
-                if self.is_active:  # else the person has gone on meanwhile
-                    self._main.call_later(self._main.show_session, session)
-                    self.action_leave()
-
-        self.start(open_it, group="open", exclusive=True)
+    async def _open(self, info: SessionInfo) -> None:
+        sessions = self._host.sessions
+        with self.telling():
+            read = partial(sessions.foreign, info) if info.is_foreign else partial(sessions.open, info.id)
+            session = await asyncio.to_thread(read)
+            if self.is_active:  # else the person has gone on meanwhile
+                self._main.call_later(self._main.show_session, session)
+                self.action_leave()
 
 
 def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -28,6 +28,8 @@ class Choice:
     mark: str = ""  # a glyph in front of the words
     style: str = ""  # the style of mark and words
     right: str = ""  # a column at the right end
+    take: Callable[[], object] | None = field(default=None, compare=False)  # what `enter` or a click does
+    subject: object = field(default=None, compare=False)  # what a sheet about the line depends on, cheap to compare
 
 
 class ChoiceList(LineView):
