@@ -26,6 +26,7 @@ from tui_host.tui import clipboard, textual_private
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.keys import ACTIONS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
+from tui_host.tui.palette import Palette
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import Question, StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
+    from tui_host.tui.questions.overlay import QuestionOverlay
     from tui_host.tui.screens.page_screen import PageScreen
     from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
@@ -61,18 +63,12 @@ AWAY_SECONDS = 10.0
 """Seconds without keys and clicks after which a click may be meant for the terminal's window alone."""
 
 
-def _palette() -> type[Provider]:
-    from tui_host.tui.palette import Palette
-
-    return Palette
-
-
 class TuiHost(App[int]):
     """The full-screen app of a host; `reading` stands in the chat while the first session is read from a file."""
 
     TITLE = "tui-host"
     ENABLE_COMMAND_PALETTE = True
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_palette}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Palette}
     COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -253,7 +249,7 @@ class TuiHost(App[int]):
     def _announce(self, ask: OpenAsk) -> None:
         """Say what a server asks where another screen covers the question."""
         self.wake()
-        if not hasattr(self.screen, "ignores"):  # no screen that shows questions
+        if not hasattr(self.screen, "overlay"):  # no screen that shows questions
             self.notify(f"{line(ask.server, 40)} {ask.words} (in the chat)", markup=False)
 
     @override
@@ -269,26 +265,24 @@ class TuiHost(App[int]):
             self.wake()
         main = self.main
         if isinstance(event, PRESSES) and main is not None:
-            if not event.is_forwarded and self._only_focuses(event, main):
-                return
+            # The first click after a pause gives no more than the focus: it may have been for the terminal's window.
+            if isinstance(event, events.MouseDown) and not event.is_forwarded:
+                self._is_first_click = event.time - main.pressed_at > AWAY_SECONDS
+                if self._is_first_click and self.screen.is_running:
+                    widget, _ = self.screen.get_widget_at(*event.screen_offset)
+                    own = (node for node in widget.ancestors_with_self if isinstance(node, Widget))
+                    self.screen.set_focus(next((node for node in own if node.focusable), None) or self.screen.focused)
+            if not event.is_forwarded:
+                main.pressed_at = event.time  # not of now: the app may get to it late
+                if self._is_first_click and isinstance(event, events.MouseEvent):
+                    return
             self.pressed.set()
             if main.question is not None and self.screen is not main:
                 main.question.note(event)
-            ignores = getattr(self.screen, "ignores", None)
-            if callable(ignores) and ignores(event):
+            overlay: QuestionOverlay | None = getattr(self.screen, "overlay", None)
+            if overlay is not None and overlay.panel is not None and overlay.panel.swallow(event):
                 return
         await super().on_event(event)
-
-    def _only_focuses(self, event: events.Event, main: MainScreen) -> bool:
-        """Give the first click after a pause no more than the focus: it may have been for the terminal's window."""
-        if isinstance(event, events.MouseDown):
-            self._is_first_click = event.time - main.pressed_at > AWAY_SECONDS
-            if self._is_first_click and self.screen.is_running:
-                widget, _ = self.screen.get_widget_at(*event.screen_offset)
-                own = (node for node in widget.ancestors_with_self if isinstance(node, Widget))
-                self.screen.set_focus(next((node for node in own if node.focusable), None) or self.screen.focused)
-        main.pressed_at = event.time  # not of now: the app may get to it late
-        return self._is_first_click and isinstance(event, events.MouseEvent)
 
     def on_key(self, event: events.Key) -> None:
         """Say of a key that means nothing here where it means something."""

@@ -52,19 +52,14 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
     """
     loop = asyncio.get_running_loop()
     signals: list[int] = []
-    forced: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
         code = SIGNALS[signal.Signals(number)]
         signals.append(number)
-        force(code)
-        loop.call_soon_threadsafe(partial(app.exit, return_code=code))
-
-    def force(code: int) -> None:
-        forced.append(code)
         # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
-        if len(forced) == 1:
+        if len(signals) == 1:
             _thread.start_new_thread(end_by_force, (code,))
+        loop.call_soon_threadsafe(partial(app.exit, return_code=code))
 
     def end_by_force(code: int) -> None:
         time.sleep(LAST_SECONDS)
@@ -79,7 +74,8 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
                     await app.ending.wait()
         if not app.ending.is_set():
             app.exit(return_code=HANGUP)
-        force(app.return_code or 0)
+        if not signals:
+            _thread.start_new_thread(end_by_force, (app.return_code or 0,))
 
     def failed(error: BaseException, thread: str) -> None:
         if thread == textual_private.WRITER and isinstance(error, OSError):

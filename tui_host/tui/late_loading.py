@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tui_host.errors import TuiHostError
+from tui_host.tui.suggestions import offers
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
@@ -70,4 +71,5 @@ async def restore_and_offer(host: Host, main: MainScreen) -> None:
     from tui_host.llm.probe import local_servers
 
     if servers := await local_servers():
-        main.offer(servers)
+        main.suggested = offers(host.settings, servers)
+        main.look()

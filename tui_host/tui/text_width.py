@@ -135,30 +135,26 @@ def padded(text: str, cells: int) -> str:
     return shown + " " * (cells - cell_len(shown))
 
 
-def fitting(text: str, start: int, end: int, room: int) -> int:
+def fitting(text: str, start: int, end: int, room: int, *, at_words: bool) -> int:
     """Return where to cut `text[start:end]` to fit `room` cells; at least one character.
 
+    A cut at words comes behind the last blank, which may be beyond the room, unless that leaves half of it empty.
     Reads no more of a long text than a line needs, and drops nothing, unlike `fill`.
     """
     stop = min(end, start + max(1, room))
     plain = text[start:stop].removesuffix("\n")
-    if plain.isascii() and plain.isprintable():
+    if not (plain.isascii() and plain.isprintable()):
+        cells = 0
+        stop = start
+        for character in text[start : min(end, start + 16 * max(1, room))]:
+            cells += _cells(character)
+            if cells > room and stop > start:
+                break
+            stop += 1
+        while stop - start > 1 and cell_len(visible(text[start:stop], newlines=False)) > room:
+            stop = start + (stop - start) // 2
+    if not at_words:
         return stop
-    cells = 0
-    stop = start
-    for character in text[start : min(end, start + 16 * max(1, room))]:
-        cells += _cells(character)
-        if cells > room and stop > start:
-            break
-        stop += 1
-    while stop - start > 1 and cell_len(visible(text[start:stop], newlines=False)) > room:
-        stop = start + (stop - start) // 2
-    return stop
-
-
-def fitting_words(text: str, start: int, end: int, room: int) -> int:
-    """Return the same cut behind the last blank, which may be beyond the room, unless that leaves half of it empty."""
-    stop = fitting(text, start, end, room)
     if stop >= end or text[stop] == " ":
         return min(stop + 1, end)
     blank = text.rfind(" ", start, stop) + 1

@@ -18,7 +18,7 @@ from textual.worker import WorkerFailed
 from typing_extensions import override
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
     from textual.app import App
@@ -59,10 +59,6 @@ class Parser(XTermParser):
     @override
     def feed(self, data: str) -> Iterable[Message]:
         """Parse typed data; empty data means the end."""
-        tame = self._tame(data)
-        return super().feed(tame) if tame or not data else ()
-
-    def _tame(self, data: str) -> str:
         waited, text, passed, tame = time.monotonic() - self._kept_at, self._kept + data, self._passed, ""
         if not self._kept:
             self._kept_at = time.monotonic()  # of the beginning, however many pieces follow
@@ -85,7 +81,8 @@ class Parser(XTermParser):
                 continue
             match = _TYPED.search(text)
             if match is None:
-                return tame + text[passed:]
+                tame += text[passed:]
+                break
             if match["paste"] or match["opened"]:
                 tame += text[passed : match.end()]
             elif passed > match.start():
@@ -95,7 +92,7 @@ class Parser(XTermParser):
             if match["opened"] or match["begun"]:
                 self._kept, self._passed = match[0], len(match["opened"] or "")
             self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
-        return tame
+        return super().feed(tame) if tame or not data else ()
 
 
 def keep_pastes_text() -> None:
@@ -187,14 +184,7 @@ class ExactCompositor(Compositor):
         screen = self.size.region
         regions = [visible for region in self._dirty_regions if (visible := region.intersection(screen))]
         self._dirty_regions.clear()
-        placed: list[tuple[int, int, Strip]] = []
-        for widget, place, part in list(self._blocks(regions)):
-            strips = widget.render_lines(part.translate(-place.offset))
-            placed += [(part.x, y, strip) for y, strip in zip(part.line_range, strips, strict=False)]
-        return ExactUpdate(placed) if placed else None
-
-    def _blocks(self, regions: Iterable[Region]) -> Iterator[tuple[Widget, Region, Region]]:
-        """Yield widgets with their place and the part to paint, in cells of the screen."""
+        blocks: list[tuple[Widget, Region, Region]] = []  # widgets with their place and the part to paint
         open_blocks: dict[tuple[Widget, int, int], tuple[Region, int, int]] = {}
         visible = self.visible_widgets
         if visible is not self._seen_of:
@@ -210,11 +200,16 @@ class ExactCompositor(Compositor):
                 key = seen.widget, left, right
                 place, top, bottom = open_blocks.get(key, (seen.place, y, y))
                 if bottom < y:
-                    yield seen.widget, place, Region(left, top, right - left, bottom - top)
+                    blocks.append((seen.widget, place, Region(left, top, right - left, bottom - top)))
                     top = y
                 open_blocks[key] = place, top, y + 1
         for (widget, left, right), (place, top, bottom) in open_blocks.items():
-            yield widget, place, Region(left, top, right - left, bottom - top)
+            blocks.append((widget, place, Region(left, top, right - left, bottom - top)))
+        placed: list[tuple[int, int, Strip]] = []
+        for widget, place, part in blocks:
+            strips = widget.render_lines(part.translate(-place.offset))
+            placed += [(part.x, y, strip) for y, strip in zip(part.line_range, strips, strict=False)]
+        return ExactUpdate(placed) if placed else None
 
 
 def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.tui.markdown.drawing import read_table
 from tui_host.tui.markdown.page import NO_INKS
-from tui_host.tui.markdown.parser import SourcePiece, is_tight, parse, top_blocks
+from tui_host.tui.markdown.parser import SourcePiece, is_tight, parser, top_blocks
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -76,7 +76,7 @@ class Cutter:
             if end <= self.position:
                 return None
         text, shift = self._next.source + source[self.position : end], self.position - len(self._next.source)
-        blocks = [block for block in top_blocks(parse(text, blocks_only=True)) if block[0].map]
+        blocks = [block for block in top_blocks(parser(blocks_only=True).parse(text)) if block[0].map]
         starts = [*accumulate((len(line) + 1 for line in text.split("\n")), initial=0)]
         starts[-1] -= 1
         closed = blocks if complete and final else blocks[:-1]
@@ -131,7 +131,7 @@ class Cutter:
             end = starts[last - 1]
         head, shift, begun = text[starts[first] : starts[begin]], self.position - len(self._next.source), self._next
         if is_table and not begun.columns:
-            begun = replace(begun, columns=read_table(parse(text[starts[first] : end]), NO_INKS).needs)
+            begun = replace(begun, columns=read_table(parser().parse(text[starts[first] : end]), NO_INKS).needs)
         # A table's or a fence's first piece begins with its first lines in the source too.
         start = shift + starts[first if begun.begins else begin]
         self._next = replace(begun, source=head, begins=False, gap=False)

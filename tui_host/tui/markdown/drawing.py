@@ -160,21 +160,6 @@ def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
     return Table(rows, sides)
 
 
-def _allot(needs: Needs, room: int) -> Sequence[int] | None:
-    """Return the width of each column, with three cells for each line between; None if words would break."""
-    given = [least for _, least in needs]
-    left = room - 3 * (len(needs) - 1) - sum(given)
-    if left < 0:
-        return None
-    # Those that want little more get it, the others share what is left.
-    order = sorted(range(len(needs)), key=lambda column: needs[column][0] - given[column])
-    for done, column in enumerate(order):
-        more = min(needs[column][0] - given[column], left // (len(order) - done))
-        given[column] += more
-        left -= more
-    return given
-
-
 def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
     """Draw a table, or more rows of one that goes on."""
     needs = table.needs
@@ -183,8 +168,9 @@ def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
             (max(wanted, need), max(least, need))
             for (_, need), (wanted, least) in zip(needs, piece.columns, strict=True)
         ]
-    widths = _allot(needs, page.room)
-    if widths is None:  # one text per cell, behind the name of its column, and an empty line between rows
+    widths = [least for _, least in needs]
+    left = page.room - 3 * (len(needs) - 1) - sum(widths)  # with three cells for each line between
+    if left < 0:  # words would break: one text per cell, behind the name of its column, and an empty line between rows
         names = [plain(cell).replace("\n", " ") for cell in table.rows[0]]
         for number, row in enumerate(table.rows[1:]):
             if number or not piece.begins:
@@ -194,6 +180,12 @@ def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
         if piece.begins and len(table.rows) == 1:
             page.say(" · ".join(names), STRONG)
         return
+    # Columns that want little more get it, the others share what is left.
+    order = sorted(range(len(needs)), key=lambda column: needs[column][0] - widths[column])
+    for done, column in enumerate(order):
+        more = min(needs[column][0] - widths[column], left // (len(order) - done))
+        widths[column] += more
+        left -= more
     if piece.begins:
         _draw_row(page, table, table.rows[0], widths)
         page.raw([Segment("─┼─".join("─" * width for width in widths), page.inks["rule"])])

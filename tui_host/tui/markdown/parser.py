@@ -32,18 +32,19 @@ class SourcePiece:
 
 
 @cache
-def _parser(*, blocks_only: bool) -> MarkdownIt:
+def parser(*, blocks_only: bool = False) -> MarkdownIt:
+    """Return the parser, or one that parses only blocks, to find where blocks begin and end."""
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table")
-    parser.disable("reference")  # definitions of links and footnotes stay as written: what they end may come late
+    made = MarkdownIt("commonmark", {"html": False, "maxNesting": DEPTH}).enable("table")
+    made.disable("reference")  # definitions of links and footnotes stay as written: what they end may come late
     if blocks_only:
-        parser.core.ruler.enableOnly(["normalize", "block"])
+        made.core.ruler.enableOnly(["normalize", "block"])
     else:
-        parser.enable("strikethrough")
-        parser.inline.ruler.before("escape", "math", _math)
-        parser.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
-    return parser
+        made.enable("strikethrough")
+        made.inline.ruler.before("escape", "math", _math)
+        made.core.ruler.disable("text_join")  # an escape or an entity keeps what it was written as
+    return made
 
 
 def _math(state: StateInline, silent: bool) -> bool:
@@ -58,13 +59,8 @@ def _math(state: StateInline, silent: bool) -> bool:
 
 def load() -> None:
     """Import the parser. Call from a thread."""
-    parse("# a\n\n*b* `c`\n")
-    parse("a", blocks_only=True)
-
-
-def parse(source: str, *, blocks_only: bool = False) -> Sequence[Token]:
-    """Return the tokens of a source, or only those of blocks, to find where blocks begin and end."""
-    return _parser(blocks_only=blocks_only).parse(source)
+    parser().parse("# a\n\n*b* `c`\n")
+    parser(blocks_only=True).parse("a")
 
 
 def top_blocks(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

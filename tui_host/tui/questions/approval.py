@@ -104,18 +104,17 @@ class Approval(QuestionPanel):
             self._left, self._room = left, room
             for name, lines in (("-low", LOW_LINES), ("-tiny", TINY_LINES)):
                 self.set_class(0 < room.height < lines or 0 < room.width < SMALLEST_CELLS, name)
-            self._draw() if self.current.open else self._turn_to_next()
+            self._draw() if self.current.open else self._turn_to()
         self._arguments.tell_rest()
         super().look()
 
-    def _turn_to_next(self) -> None:
-        """Ask about the next open question after the current one, else about the first; the panel goes once none is left."""
-        questions, self._left = self._session.questions, self._session.open_questions()
-        start = questions.index(self.current) if self.current in questions else 0
-        around = [*questions[start:], *questions[:start]]
-        self._turn_to(next((question for question in around if question.open), self.current))
-
-    def _turn_to(self, question: Question, words: str = "") -> None:
+    def _turn_to(self, question: Question | None = None, words: str = "") -> None:
+        """Ask about a question, or the next open one after the current one, or the first; the panel goes once none is left."""
+        if question is None:
+            questions, self._left = self._session.questions, self._session.open_questions()
+            start = questions.index(self.current) if self.current in questions else 0
+            around = [*questions[start:], *questions[:start]]
+            question = next((question for question in around if question.open), self.current)
         if question is not self.current:
             self._shows = ""
         if self.first_field is not self:
@@ -246,7 +245,6 @@ class Approval(QuestionPanel):
         further = len(misfits) - LISTED_MISFITS
         return f"{words}; and {further} more" if further > 0 else words
 
-    @override
     def keys(self) -> Sequence[tuple[str, str]]:
         if self.first_field is self._edit:
             return [("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]
@@ -297,11 +295,11 @@ class Approval(QuestionPanel):
             if key == "A":
                 self._session.grant(question)  # which may answer further questions
                 self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
-            self._turn_to_next()
+            self._turn_to()
 
     def action_no(self) -> None:
         self.current.reject()
-        self._turn_to_next()
+        self._turn_to()
 
     def action_back(self) -> None:
         """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
@@ -311,7 +309,7 @@ class Approval(QuestionPanel):
             self.action_show("description")
         elif self.is_again("escape", "escape again: reject and stop the turn"):
             self.current.reject(stop=True)
-            self._turn_to_next()
+            self._turn_to()
 
     # Writing.
 
@@ -348,7 +346,7 @@ class Approval(QuestionPanel):
             self.run_worker(self._take(self.current, self._edit.text), exclusive=True)
         else:
             self.current.reject(self._reason.text.replace("\n", " ").strip())
-            self._turn_to_next()
+            self._turn_to()
 
     async def _take(self, question: Question, text: str) -> None:
         """Ask about other arguments in place of those that the model wrote, if they fit the tool's schema."""

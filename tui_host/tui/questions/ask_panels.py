@@ -63,21 +63,14 @@ class AskPanel(QuestionPanel):
 
     @override
     def look(self) -> None:
+        server = None if self.host.pool is None else self.host.pool.servers.get(self.ask.server)
+        questions = 0 if server is None else server.status.questions
+        self.turn = f"1 of {questions}   " if questions > 1 else ""  # they come one by one
         super().look()
         if self.ask.answer.cancelled() and self.words != GIVEN_UP:
             self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
             self.say(GIVEN_UP)
 
-    @property
-    @override
-    def corner(self) -> str:
-        pool = self.host.pool
-        server = None if pool is None else pool.servers.get(self.ask.server)
-        questions = 0 if server is None else server.status.questions
-        count = f"1 of {questions}   " if questions > 1 else ""
-        return f"{count}{super().corner}"  # a server's questions come one by one
-
-    @override
     def keys(self) -> Sequence[tuple[str, str]]:
         if self.ask.answer.cancelled():
             return [("escape", "closes"), ("ctrl+c", "copies")]

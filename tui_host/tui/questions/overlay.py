@@ -15,7 +15,6 @@ from tui_host.servers.server_questions import Elicitation, Login
 from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.ask_panels import AddressPanel, AskPanel, FormPanel
 from tui_host.tui.questions.asks import Asks, OpenAsk
-from tui_host.tui.questions.panel import QuestionPanel
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -32,7 +31,7 @@ class QuestionOverlay:
     _asks: Asks
     _prompt: Widget
     _source: Callable[[], SessionSource | None]
-    panel: QuestionPanel | None = None  # the question; None while nothing is asked
+    panel: Approval | AskPanel | None = None  # the question; None while nothing is asked
     login: OpenAsk | None = None  # the login that waits until it is wanted
 
     def show(self, session: Session) -> None:

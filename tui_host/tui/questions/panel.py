@@ -117,6 +117,7 @@ class QuestionPanel(Container, can_focus=True):
         self.words = ""  # about the last key
         self.asked = ""  # what decides if it comes again, as the words say
         self.hint = ""  # about the last key that decided nothing
+        self.turn = ""  # which of the questions of its server this is, where more wait
         self._armed_at = inf  # the time from which keys decide; infinite until the question is painted
         self._was_here = False
 
@@ -125,19 +126,6 @@ class QuestionPanel(Container, can_focus=True):
     @property
     def message(self) -> str:
         return self.words
-
-    def keys(self) -> Sequence[tuple[str, str]]:
-        """Return the keys that the key bar shows while they count, each with what it does."""
-        return ()
-
-    @property
-    def corner(self) -> str:
-        """The words at the lower right: whether keys decide now, or why the last one did not."""
-        if self.is_text or not self.is_here:
-            return "" if self.is_here else "tab goes back to decide"
-        if "too early" in self.hint:
-            return f"{self.hint}; {'press it again' if self.is_armed else 'wait'}"
-        return self.hint or ("ready" if self.is_armed else "…")
 
     def say(self, words: str, asked: str = "") -> None:
         """Show words about the last key, and remember what decides if it comes again."""
@@ -153,7 +141,13 @@ class QuestionPanel(Container, can_focus=True):
         return False
 
     def _show_corner(self) -> None:
-        corner = Content(self.corner)
+        """Say at the lower right whether keys decide now, or why the last one did not."""
+        words = self.hint or ("ready" if self.is_armed else "…")
+        if self.is_text or not self.is_here:
+            words = "" if self.is_here else "tab goes back to decide"
+        elif "too early" in self.hint:
+            words = f"{self.hint}; {'press it again' if self.is_armed else 'wait'}"
+        corner = Content(f"{self.turn}{words}")
         if self.border_subtitle != corner.markup:  # which is painted anew with each setting
             self.border_subtitle = corner
 

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.errors import JSON
     from tui_host.host.host import Host
-    from tui_host.llm.probe import LocalServer
+    from tui_host.tui.questions.approval import Approval
+    from tui_host.tui.questions.ask_panels import AskPanel
     from tui_host.tui.questions.asks import Asks
     from tui_host.tui.questions.overlay import QuestionOverlay
-    from tui_host.tui.questions.panel import QuestionPanel
     from tui_host.tui.screens.server_sheet import DirectRequest
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.inspector.inspector_pane import Inspector
@@ -45,6 +45,8 @@ Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100
 """Width in columns below which only chat or inspector is shown."""
+RECALLED = 1000
+"""Messages of an opened session that `up` can bring back."""
 BEHIND_SECONDS = 0.5
 """Time between two redraws while earlier records are still being read."""
 
@@ -110,11 +112,11 @@ class MainScreen(Screen[None]):
         self.submissions = Submissions(host, begin, self.prompt)  # what the prompt sends, and the drafts
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
-        self._overlay: QuestionOverlay | None = None
+        self.overlay: QuestionOverlay | None = None  # the questions; None before chat and inspector are mounted
         self._transcript: Transcript | None = None
         self._inspector: Inspector | None = None
         self._reading = reading  # stands in the chat until the first session has come from a file
-        self._offers = offers(host.settings)
+        self.suggested = offers(host.settings)  # what an empty chat offers
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._welcome = EmptyChat()
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
@@ -153,7 +155,7 @@ class MainScreen(Screen[None]):
 
         transcript = Transcript(self.submissions.session.conversation, mask=self.host.mask.marks, id="transcript")
         inspector = Inspector()
-        self._overlay = QuestionOverlay(self, self.host, self.asks, self.prompt, lambda: self.source)
+        self.overlay = QuestionOverlay(self, self.host, self.asks, self.prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)
         await self.query_one("#wires").mount(inspector)
         self._transcript, self._inspector = transcript, inspector
@@ -177,9 +179,12 @@ class MainScreen(Screen[None]):
     def show_session(self, session: Session) -> None:
         """Show the chat and the records of another session."""
         left, self.source, self._reading = self.source, None, ""
-        self.submissions.switch_to(session)
-        if self._overlay is not None:
-            self._overlay.close()
+        self.submissions.keep_draft()
+        self.submissions.shown = session
+        self.prompt.put(session.draft)
+        self.prompt.remember(*session.conversation.said(RECALLED))
+        if self.overlay is not None:
+            self.overlay.close()
         if left is not None and left.session is not session:
             self.host.leave(left.session)
         if self._transcript is not None:
@@ -211,7 +216,7 @@ class MainScreen(Screen[None]):
 
     def look(self) -> None:
         """Show what has changed; paints only changes."""
-        transcript, inspector, overlay = self._transcript, self._inspector, self._overlay
+        transcript, inspector, overlay = self._transcript, self._inspector, self.overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
         session = self.submissions.session
@@ -239,9 +244,9 @@ class MainScreen(Screen[None]):
 
     def _look_at_words(self) -> None:
         """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""
-        host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self._overlay
+        host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
         empty, told = self._welcome, None if self.source is None else self.source.empty
-        offered = self._offers if told is None else Offers(lines=(told,))
+        offered = self.suggested if told is None else Offers(lines=(told,))
         offered = offered._replace(failures=tuple(self._failures))
         if self._reading:
             offered = Offers(lines=(self._reading,))
@@ -298,10 +303,6 @@ class MainScreen(Screen[None]):
         keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
         return f"{keys} answers, or write your own.  / commands"
 
-    def offer(self, servers: Sequence[LocalServer]) -> None:
-        self._offers = offers(self.host.settings, servers)
-        self.look()
-
     # What people do.
 
     @override
@@ -354,22 +355,18 @@ class MainScreen(Screen[None]):
             self._transcript.action_page(pages)
 
     @property
-    def question(self) -> QuestionPanel | None:
+    def question(self) -> Approval | AskPanel | None:
         """The question over the chat; None while nothing is asked."""
-        return None if self._overlay is None else self._overlay.panel
+        return None if self.overlay is None else self.overlay.panel
 
     def on_screen_resume(self) -> None:
         if self.question is not None:
             self.question.look_again()
 
-    def ignores(self, event: events.Event) -> bool:
-        """Whether a key or click came too early to decide."""
-        return self.question is not None and self.question.swallow(event)
-
     def show_login(self) -> None:
         """Show the login that a server waits for, or say that none does."""
-        if self._overlay is not None and self._overlay.login is not None:
-            self._overlay.login.is_wanted = True
+        if self.overlay is not None and self.overlay.login is not None:
+            self.overlay.login.is_wanted = True
         else:
             self.notify("No server waits for a login.", markup=False, timeout=4)
         self.look()

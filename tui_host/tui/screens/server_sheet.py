@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -61,37 +61,32 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
             label = f"{entry.key} ({len(children):,} of {len(entry.children):,})"
             filtered.append(replace(entry, label=label, children=children, opened=True))
         return replace(whole, lines=sorted(filtered, key=lambda entry: not entry.children))
-    *facts, errors = (
-        _text(name, f"{name:<14}{mask(words)}", mask(text))
-        for name, words, text in _facts(status, mask, instructed)
-        if words
-    )
+    version, malformed = status.protocol_version, f", {status.malformed:,} malformed" if status.malformed else ""
+    # Names, words, which are empty for what is not known, and further texts, standard error last.
+    told = [
+        ("command" if status.transport == "stdio" else "url", status.command, ""),
+        ("introduced as", status.server_info, ""),
+        ("protocol", f"{version} ({status.era}), {status.transport}" if version else "", ""),
+    ]
+    if status.capabilities is not None:
+        names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
+        told.append(("capabilities", names or "none", json.dumps(status.capabilities, ensure_ascii=False)))
+    if status.instructions:
+        beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
+        told.append(("instructions", f"{instructed}: {beginning}", status.instructions))
+    told.append(("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them", ""))
+    if status.log:
+        counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
+        lines = [f"{said.level:<9} {f'{said.logger}: ' if said.logger else ''}{said.text}" for said in status.log]
+        told.append(("log", f"{counts}; the last {len(lines):,}, newest first", "\n".join(reversed(lines))))
+    count = len(status.stderr)
+    ended = f"last {count} line{'s' * (count != 1)}" if count else "nothing"
+    told.append(("stderr", ended, "\n".join(status.stderr)))
+    *facts, errors = (_text(name, f"{name:<14}{mask(words)}", mask(text)) for name, words, text in told if words)
     if status.state in _AWAY:  # what may say why comes first
         failure = SheetLine(key="failure", label=state, style="failed", is_wrapped=True)
         return replace(whole, what=status.name, lines=[failure, replace(errors, opened=True), *facts, *lists])
     return replace(whole, lines=[*facts, *lists, errors])
-
-
-def _facts(status: ServerStatus, mask: Mask, instructed: str) -> Iterator[tuple[str, str, str]]:
-    """Yield names, words, which are empty for what is not known, and further texts, standard error last."""
-    yield "command" if status.transport == "stdio" else "url", status.command, ""
-    yield "introduced as", status.server_info, ""
-    version = status.protocol_version
-    yield "protocol", f"{version} ({status.era}), {status.transport}" if version else "", ""
-    if status.capabilities is not None:
-        names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""
-        yield "capabilities", names or "none", json.dumps(status.capabilities, ensure_ascii=False)
-    if status.instructions:
-        beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
-        yield "instructions", f"{instructed}: {beginning}", status.instructions
-    malformed = f", {status.malformed:,} malformed" if status.malformed else ""
-    yield "frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them", ""
-    if status.log:
-        counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
-        lines = [f"{said.level:<9} {f'{said.logger}: ' if said.logger else ''}{said.text}" for said in status.log]
-        yield "log", f"{counts}; the last {len(lines):,}, newest first", "\n".join(reversed(lines))
-    count = len(status.stderr)
-    yield "stderr", f"last {count} line{'s' * (count != 1)}" if count else "nothing", "\n".join(status.stderr)
 
 
 def lists_of(

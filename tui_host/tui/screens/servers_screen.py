@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from anyio import to_thread
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from typing_extensions import override
@@ -81,7 +80,7 @@ class ServersScreen(Browse):
         self._weights: Mapping[str, Mapping[str, ToolWeight]] = {}  # by server and tool, in the coming request
         self._basis: object = ()  # what the lists below were made from
         self._lists: Sequence[SheetLine] = ()  # made once per listing: there may be thousands of tools
-        self._overlay = QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
+        self.overlay = QuestionOverlay(self, self._host, self._asks, self.choices, lambda: None)
 
     # What is shown.
 
@@ -95,7 +94,7 @@ class ServersScreen(Browse):
         if self._direct:
             for ask in self._asks.of(self._direct[0].session):
                 ask.is_wanted = True  # a login too: it is of this request
-            self._overlay.show(self._direct[0].session)
+            self.overlay.show(self._direct[0].session)
         super().look()
 
     @override
@@ -159,9 +158,6 @@ class ServersScreen(Browse):
         self._weights = weights
 
     # What a person does.
-
-    def ignores(self, event: events.Event) -> bool:
-        return self._overlay.panel is not None and self._overlay.panel.swallow(event)
 
     def _server(self) -> Server | None:
         pool, name = self._host.pool, self.choices.current

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
-RECALLED = 1000  # messages of an opened session that `up` can bring back
 
 
 @dataclass(slots=True)
@@ -74,13 +73,6 @@ class Submissions:
                 show(subject_named(source, page, words), page.name)
         except TuiHostError as error:
             screen.notify(line(f"/{command}: {error}", 400), severity="warning", markup=False, timeout=8)
-
-    def switch_to(self, session: Session) -> None:
-        """Save the draft of the session shown so far, and restore the draft of the next one."""
-        self.keep_draft()
-        self.shown = session
-        self._prompt.put(session.draft)
-        self._prompt.remember(*session.conversation.said(RECALLED))
 
     def keep_draft(self) -> None:
         """Save the prompt's text with the session, if it has changed."""

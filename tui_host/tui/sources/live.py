@@ -157,7 +157,3 @@ class SessionSource(RecordedWires):
 
         row = next(self._marked_requests(), None) if self.row_marks.revision else None
         return self.elsewhere if row is None else taken(self, row, self.row_marks.session)
-
-    def marks(self, text: str) -> str:
-        """Replace the marks of removed secrets by masks."""
-        return self.hide.marks(text)

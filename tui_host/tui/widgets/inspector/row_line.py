@@ -34,7 +34,7 @@ _CALL_PLACE = re.compile(r"(?:^|\.)(\d+\.\d+\.\d+)$")
 
 def turn_title(source: SessionSource, turn: int, step: int, room: int) -> str:
     """Return what the chat tells of a turn: `turn 4 «what's 6 × 5?» · 2 steps · 9.4 s · stopped by you`."""
-    host = source.marks(line(source.ladder.hosts.get(turn, ""), _FOREIGN_CHARACTERS))
+    host = source.hide.marks(line(source.ladder.hosts.get(turn, ""), _FOREIGN_CHARACTERS))
     more = f" · {host}" if host else ""
     if step > 1:
         return f"turn {turn} · step {step}{more}"
@@ -71,7 +71,7 @@ def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer:
     left = width - _cells(pieces) - cell_len(written) - 2 * bool(written)
     words = [(line(text, _FOREIGN_CHARACTERS), style) for text, style in _words(source, row, facts, left)]
     if row.redacted:
-        words = [(source.marks(text), style) for text, style in words]
+        words = [(source.hide.marks(text), style) for text, style in words]
     because = f": {line(row.ending, 120)}" if row.ending else ""
     states = {"open": " …", "cut": " ✗ cut", "unanswered": f" ✗ no answer{because}", "failed": " ✗ failed"}
     is_told = row.state == "done" or (row.state == "failed" and row.kind == "fault")

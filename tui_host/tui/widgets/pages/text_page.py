@@ -18,7 +18,7 @@ from typing_extensions import override
 from tui_host.answers.bodies import hex_text, is_text
 from tui_host.answers.sheet import BodyPlace, Form
 from tui_host.capture.visible import decode, visible
-from tui_host.tui.text_width import clip, fill, fitting, fitting_words
+from tui_host.tui.text_width import clip, fill, fitting
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, plain_lines, raw_lines
 from tui_host.tui.widgets.lines.selection import Letters, Spot
 from tui_host.tui.widgets.pages.json_values import Value, decoded, holds_json, joined, key_step, value_at
@@ -125,7 +125,7 @@ class TextPage:
     def _wrap(self) -> Iterator[tuple[int, int, int]]:
         """Yield start, end and depth of each row."""
         text, is_json = self.text, self._form == "json"  # in JSON a blank may be drawn behind a key
-        fit = fitting if self._form == "raw" else fitting_words  # the bytes of a raw line are counted, words are read
+        fit = partial(fitting, at_words=self._form != "raw")  # the bytes of a raw line are counted, words are read
         for start, end, deep in _BREAKERS[self._form](text):
             depth = min(deep, _LEVELS - 1)
             place = fit(text, start, end, self.width - self._indent(depth) - is_json)

@@ -16,7 +16,7 @@ from rich.style import Style
 from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.drawing import draw_blocks
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
-from tui_host.tui.markdown.parser import SourcePiece, parse
+from tui_host.tui.markdown.parser import SourcePiece, parser
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
 KEPT = 2_000
@@ -239,7 +239,7 @@ class Blocks:
         else:
             if piece.gap:
                 page.raw()
-            draw_blocks(page, parse(piece.source), piece)
+            draw_blocks(page, parser().parse(piece.source), piece)
         return page
 
     # What is asked.

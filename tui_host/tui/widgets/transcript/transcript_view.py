@@ -18,7 +18,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
 from tui_host.tui.markdown.code_blocks import language_of
-from tui_host.tui.markdown.parser import parse
+from tui_host.tui.markdown.parser import parser
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.items import Items, Rank
@@ -203,7 +203,7 @@ class Transcript(BlockView[Items]):
         for number in numbers:
             if not isinstance(self.blocks.item(number), AnswerItem):
                 continue
-            tokens = parse(self.blocks.source(number), blocks_only=True)
+            tokens = parser(blocks_only=True).parse(self.blocks.source(number))
             codes = [token for token in tokens if token.type in {"fence", "code_block"}]
             if codes:
                 before, place = self._copied_code
