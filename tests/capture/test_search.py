@@ -124,7 +124,7 @@ def say(store: Store, session: str, title: str, *texts: str, escaped: bool = Fal
 
 
 def found(store: Store, words: str) -> str:
-    return "".join(sorted(match.session.id for match in search_chats(store.sessions, words)))
+    return "".join(sorted(match.session.id for match in search_chats(store, words)))
 
 
 @pytest.mark.parametrize("escaped", [False, True])
@@ -147,7 +147,7 @@ def test_a_chat_is_found_by_words_said_anywhere_in_it_and_not_by_names_of_fields
     wanted = {"weather": "abf", "oslo": "a", "bergen sums weather": "b", "bergen rain": "", "  ": "", "工具": "a"}
     wanted |= {"parts": "", "user": "", "上海": "f", "小雨": "f", "LIGHT": "f", "done": "", "answer": ""}
     assert {words: found(store, words) for words in wanted} == wanted
-    (match,) = search_chats(store.sessions, "needle")
+    (match,) = search_chats(store, "needle")
     assert (match.turn, match.excerpt) == (2, f"…{'long ' * 8}needle in the hay {'more ' * 5}mor…")
 
 

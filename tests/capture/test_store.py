@@ -35,7 +35,7 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store import database, schema
-from tui_host.capture.store.companion_files import is_live
+from tui_host.capture.store.companion_files import is_held
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.schema import FORM, connect
@@ -148,10 +148,9 @@ def test_a_lock_goes_with_its_process_and_a_folder_without_locks_is_told(
     database = tmp_path / "tui-host.db"
     with other_process(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
-        token = path.name.partition(".live-")[2]
         Store.open(database).close()
-        assert is_live(database, token), "what is held is not removed"
-    wait_until(lambda: not is_live(database, token))
+        assert is_held(path), "what is held is not removed"
+    wait_until(lambda: not is_held(path))
     Store.open(database).close()
     assert not path.exists()
 
@@ -378,8 +377,8 @@ def told(store: Store) -> bytes:
     info = store.sessions.find(SESSION)
     lines = list(jsonl.pieces(info, store.session_records(SESSION), ()))
     lines += [jsonl.record_line(record) for record in store.records()]
-    left = store.sessions.left_draft()
-    items = [*enumerate(store.sessions.item_texts(SESSION))]
+    left = next(iter(store.sessions.left(has_turn=False)), None)
+    items = [*enumerate(store.session_items(SESSION))]
     texts = store.sessions.messages(SESSION), items, left and (left.id, left.draft)
     return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
 

@@ -54,7 +54,7 @@ def test_messages_items_draft_and_facts_come_back_as_they_were_saved(store: Stor
     settle(store)
 
     assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}', '{"text": "\\ud800"}']
-    assert store.sessions.item_texts(FIRST) == ['{"item":"user","text":"工具"}', '{"item":"answer","text":"to be"}']
+    assert store.session_items(FIRST) == ['{"item":"user","text":"工具"}', '{"item":"answer","text":"to be"}']
     info = store.sessions.find(FIRST)
     assert (info.draft, info.facts, info.updated_ns) == ("unsent", '{"host":"claude-code"}', 7)
 

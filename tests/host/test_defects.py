@@ -224,7 +224,7 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
         (info,) = store.sessions.list()
         document = b"".join(FORMATS["markdown"].export(store, info)).decode()
         assert f"{REST.rstrip()}\n>\n> {CUT_OFF}\n" in document
-        assert [match.session.id for match in search_chats(store.sessions, "也有中文")] == [info.id]
+        assert [match.session.id for match in search_chats(store, "也有中文")] == [info.id]
     with peer_in_thread(text("going on")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             store = host.store

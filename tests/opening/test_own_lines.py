@@ -162,7 +162,7 @@ def test_a_chat_has_its_own_turns_calls_and_decisions(store: Store, there: Store
     recorded(there, "c1", [*(replace(record, place=step) for record in EXCHANGE), *decided])
     made(there, info())
     imported = import_files(store, [written(tmp_path, "own.jsonl", exported(there, SESSION))], Redactor())
-    items = [json.loads(text) for text in store.sessions.item_texts(imported.id)]
+    items = [json.loads(text) for text in store.session_items(imported.id)]
     assert [(item["item"], item["turn"]) for item in items] == [("user", 3), ("call", 3)]
     told = ("call", "server", "tool", "state", "by", "words")
     assert [items[1][name] for name in told] == ["3.1.1", "math", "add", "rejected", "person", "rejected by you"]

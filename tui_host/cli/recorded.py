@@ -51,7 +51,9 @@ def recorded(settings: Settings, *, write: bool = False) -> Generator[Store]:
         store = Store.open(path)  # sets an older file aside as the app does, and says so
     store.redactor = redactor_of(settings)
     with closing(store):
-        if not write and store.sessions.left_open():  # what killed processes left is completed before anything is read
+        if not write and store.sessions.left(
+            has_turn=True
+        ):  # what killed processes left is completed before anything is read
             from tui_host.chat.policy import Policy
             from tui_host.host.session_storage import finish_left
 
@@ -118,7 +120,7 @@ def matching(
     if reading.mistakes or reading.query is None:
         what = "; ".join(reading.mistakes) or "there is nothing to search for"
         raise SettingsError(what, "sessions search", "tui-host sessions search lookup, or server:math status:failed")
-    matches = [match for match in search_chats(store.sessions, text) if within is None or match.session.id in within]
+    matches = [match for match in search_chats(store, text) if within is None or match.session.id in within]
     in_chat = {match.session.id for match in matches}
     most = None if is_all else MOST_BYTES
     records = RecordSearch(store, reading, answer=answer_text, estimate=estimate_tokens, bytes_left=most)

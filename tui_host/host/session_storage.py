@@ -108,7 +108,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         draft=info.draft,
         turn=info.turns,
         messages=Messages(stored=stored, read=read),
-        conversation=Conversation(store.sessions.item_texts(info.id)),
+        conversation=Conversation(store.session_items(info.id)),
     )
     keeper.message_ns = info.updated_ns  # what a killed process left does not change when the session was last used
     finish_cut_answer(store, session)
@@ -124,7 +124,7 @@ def finish_left(
 
     Whoever reads what was recorded calls this first, so that all see the same.
     """
-    for info in store.sessions.left_open():
+    for info in store.sessions.left(has_turn=True):
         if info.id in opened:
             continue
         with suppress(StoreError):  # another process completed the session first

@@ -62,12 +62,12 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
 
 async def restore_and_offer(host: Host, main: MainScreen) -> None:
     """Restore an unsent draft of an earlier run, then offer the model servers that run on this machine."""
-    left = await asyncio.to_thread(host.store.sessions.left_draft) if host.store is not None else None
+    left = await asyncio.to_thread(host.store.sessions.left, has_turn=False) if host.store is not None else ()
     is_begun = bool(main.submissions.session.turn or main.prompt.text.strip())
-    if left is not None and host.store is not None and not is_begun:
-        main.prompt.put(left.draft)
+    if left and host.store is not None and not is_begun:
+        main.prompt.put(left[0].draft)
         main.submissions.keep_draft()
-        host.store.sessions.forget_draft(left.id)
+        host.store.sessions.forget_draft(left[0].id)
     from tui_host.llm.probe import local_servers
 
     if servers := await local_servers():

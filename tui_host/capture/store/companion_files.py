@@ -15,7 +15,7 @@ from pathlib import Path
 
 HELD, LEAST = 4 << 20, 256 << 10
 """Number of bytes to reserve, if available; and to leave free, needed to open the database."""
-_LIVE = ".live-"
+LIVE = ".live-"
 
 
 class Lock:
@@ -24,10 +24,10 @@ class Lock:
     def __init__(self, database: Path) -> None:
         self.fault = ""  # why other processes cannot see that this one runs
         self.token = f"{os.getpid()}-{os.urandom(5).hex()}"
-        for path in database.parent.glob(f"{database.name}{_LIVE}*"):
-            if not _is_held(path):  # left behind
+        for path in database.parent.glob(f"{database.name}{LIVE}*"):
+            if not is_held(path):  # left behind
                 path.unlink(missing_ok=True)
-        self._path = database.with_name(f"{database.name}{_LIVE}{self.token}")
+        self._path = database.with_name(f"{database.name}{LIVE}{self.token}")
         self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -41,19 +41,15 @@ class Lock:
         os.close(self._file)
 
 
-def is_live(database: Path, token: str | None) -> bool:
-    """Return whether the process that holds a lock is running."""
-    return bool(token) and _is_held(database.with_name(f"{database.name}{_LIVE}{token}"))
-
-
 def is_log_left(database: Path) -> bool:
     """Return whether the log is that of a process that was killed: none has the database open for writing."""
     log = database.with_name(database.name + "-wal")
-    is_any_live = any(map(_is_held, database.parent.glob(f"{database.name}{_LIVE}*")))
+    is_any_live = any(map(is_held, database.parent.glob(f"{database.name}{LIVE}*")))
     return not is_any_live and log.exists() and log.stat().st_size > 0
 
 
-def _is_held(path: Path) -> bool:
+def is_held(path: Path) -> bool:
+    """Return whether the process with the lock in a file is running."""
     try:
         with path.open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: others may look at the same time

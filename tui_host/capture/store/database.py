@@ -22,6 +22,8 @@ from tui_host.settings.paths import ensure_private_dir
 T = TypeVar("T")
 CARRIED_OVER = "start tui-host: it is set aside, and what can be read carried over"
 ELSEWHERE = "choose another place with --data-dir; the app and `ask` run with --no-record, too"
+SET_ASIDE = ".*-*Z"
+"""How the names of databases end that were set aside: only the user removes them."""
 CHECKED_UP_TO = 4 << 20
 """Largest file, in bytes, to check completely at each start; a larger file is checked after damage was seen."""
 
@@ -81,14 +83,6 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
     return result
 
 
-def damage_to_tell(path: Path) -> list[str]:
-    """Return a notice about damage for a user who reads a database, none if there is none. Large files are not searched."""
-    with suppress(*READ_FAULTS), closing(connect_to_read(path)) as connection:
-        if _is_sound(path, connection):
-            return []
-    return [f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"]
-
-
 def _opened_to_read(path: Path, more: str = "") -> tuple[sqlite3.Connection, int]:
     """Open a file, and return its form. Raises for a file of another program, or of a newer version."""
     connection = connect(path, uri=f"{path.absolute().as_uri()}?mode=ro{more}")
@@ -108,7 +102,8 @@ def _opened_to_read(path: Path, more: str = "") -> tuple[sqlite3.Connection, int
     raise SettingsError(what, str(path), "update tui-host, or choose another place with --data-dir")
 
 
-def _is_sound(path: Path, connection: sqlite3.Connection) -> bool:
+def is_sound(path: Path, connection: sqlite3.Connection) -> bool:
+    """Return whether a file is not damaged, as far as is known: a large one is not searched unless damage was seen."""
     if path.stat().st_size > CHECKED_UP_TO and not doubted(path).exists():
         return True
     return connection.execute("PRAGMA quick_check(1)").fetchone()[0] == "ok"
@@ -135,8 +130,8 @@ def open_to_write(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, L
 def _ready(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, Lock]:
     schema.make_private(path)
     with alone(path):  # another process may open it at the same time, and see what this one sees
-        if why := _why_unusable(path):
-            notices.append(_begin_anew(path, why))
+        if notice := _set_aside(path):
+            notices.append(notice)
         connection = connect(path)
         try:
             # before anything is written: in a new file all that was recorded may stand in the log
@@ -197,30 +192,30 @@ def network_file_system(folder: Path) -> str:
     return ""
 
 
-def _why_unusable(path: Path) -> str:
-    """Return `damaged`, or the older form; empty for a file to be used. A newer or foreign file is refused.
+def _set_aside(path: Path) -> str:
+    """Put a new database in the place of one that is damaged or of an older form, with what can be read of a damaged one.
 
-    Nothing may write in what is damaged: not even what stands in its log.
+    Nothing may write in what is damaged: not even what stands in its log. A newer or foreign file is refused. Returns a notice for
+    the user, empty for a file to be used.
     """
+    why = ""
     try:
         connection, form = _opened_to_read(path)
         with closing(connection):
             if 0 < form < FORM:
-                return f"form{form}"
-            if not _is_sound(path, connection):
-                return "damaged"
+                why = f"form{form}"
+            elif not is_sound(path, connection):
+                why = "damaged"
     except READ_FAULTS as error:
         if is_damage(error):
-            return "damaged"
-        if getattr(error, "sqlite_errorcode", 0) not in _UNFINISHED:
+            why = "damaged"
+        elif getattr(error, "sqlite_errorcode", 0) in _UNFINISHED:
+            return ""
+        else:
             raise
-    else:
+    if not why:
         doubted(path).unlink(missing_ok=True)
-    return ""
-
-
-def _begin_anew(path: Path, why: str) -> str:
-    """Put a new database in the place of an unusable one, with what can be read of a damaged one; return the notice for the user."""
+        return ""
     fresh, log, index = (path.with_name(path.name + ending) for ending in (".new", "-wal", "-shm"))
     aside = path.with_name(f"{path.name}.{why}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}Z")
     fresh.unlink(missing_ok=True)
@@ -239,8 +234,3 @@ def _begin_anew(path: Path, why: str) -> str:
     if not carried:
         return f"the database of an early version was set aside as {aside.name}, and a new one begun"
     return f"the database was damaged: it was set aside as {aside.name}, and a new one begun; {carried}"
-
-
-def set_aside_beside(database: Path) -> list[Path]:
-    """Return the databases set aside, which only the user removes."""
-    return sorted(database.parent.glob(f"{database.name}.*-*Z"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,13 @@ _CHOOSE = "INSERT OR REPLACE INTO frame_choices (call, capture, seq, joined) VAL
 _JOIN = "INSERT OR REPLACE INTO tap_links (tap, other, joined) VALUES (?, ?, ?)"
 
 
+@dataclass(eq=False)
 class RowMarks:
     """The marked rows of a session or story, by capture and number of their first records. Changes are saved at once, in order."""
 
-    def __init__(self, store: Store | None, session: str) -> None:
-        self.revision = 0  # changes with each change
-        self._store = store  # without one, marks last as long as this object
-        self.session = session
+    _store: Store | None  # without one, marks last as long as this object
+    session: str
+    revision: int = 0  # changes with each change
 
     @cached_property
     def _notes(self) -> dict[tuple[str, int], str]:

@@ -13,7 +13,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row_filter import TOKENS, Reading, Term, WantedTexts, read_filter, row_test, terms
 from tui_host.capture.record import Head, Record
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.store import Store, StoredSessions
+from tui_host.capture.store.store import Store
 from tui_host.errors import JSON
 
 MOST_BYTES = 256 << 20  # of records, in which a search looks unless it is told to look everywhere
@@ -42,11 +42,11 @@ class Found:
     in_records: bool = False  # neither title nor messages match
 
 
-def search_chats(sessions: StoredSessions, words: str) -> Iterator[Found]:
+def search_chats(store: Store, words: str) -> Iterator[Found]:
     """Yield sessions with every word and quoted text in title or messages, the last changed first; none for other filters."""
     needles = WantedTexts(read_filter(words).whole_texts)
-    for session in sessions.list() if needles.texts else ():
-        match = _with_all(session, needles, _said(sessions, session.id, needles))
+    for session in store.sessions.list() if needles.texts else ():
+        match = _with_all(session, needles, _said(store, session.id, needles))
         if match is not None:
             yield match
 
@@ -71,9 +71,9 @@ def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple
     return None if missing else Found(session=session, excerpt=excerpt, turn=turn)
 
 
-def _said(sessions: StoredSessions, session: str, needles: WantedTexts) -> Iterator[tuple[bytes, int]]:
+def _said(store: Store, session: str, needles: WantedTexts) -> Iterator[tuple[bytes, int]]:
     # what came from a file was told to no model of ours: its chat has what was said
-    for text in sessions.messages(session) or sessions.item_texts(session):
+    for text in store.sessions.messages(session) or store.session_items(session):
         data = text.encode("utf-8", "replace")
         if needles.contained(data):  # only what may match is parsed
             value = read_object(data)

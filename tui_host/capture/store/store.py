@@ -9,12 +9,13 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from tui_host.capture.session_summary import SessionFields, SessionInfo
-from tui_host.capture.store.companion_files import is_live
+from tui_host.capture.store.companion_files import LIVE, is_held
 from tui_host.capture.store.rows import TAKE_OVER, SQLValue, storable
 from tui_host.capture.store.writer import WritableStore, Write
 from tui_host.errors import TuiHostError
@@ -76,11 +77,11 @@ class Traffic(NamedTuple):
     size: int
 
 
+@dataclass(frozen=True, slots=True)
 class StoredSessions:
     """The sessions of one store. All saved text passes the store's redactor. What saves returns at once, and keeps its order."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    _store: Store
 
     def save(self, info: SessionInfo, *, is_whole: bool = False) -> None:
         """Create a session owned by this process, or update the session; turns are counted as they are saved.
@@ -131,13 +132,10 @@ class StoredSessions:
         """Return the sessions with a turn, and sessions of taps and imports; the last changed first."""
         return self._infos(f"{_LISTED} updated DESC, id DESC")
 
-    def left_draft(self) -> SessionInfo | None:
-        """Return the last session without a turn that has a draft and whose process has ended."""
-        return next((info for info in self._infos(_LEFT_DRAFT) if not info.live), None)
-
-    def left_open(self) -> Sequence[SessionInfo]:
-        """Return the sessions with a turn whose process ended without releasing them."""
-        return [info for info in self._infos(_LEFT_OPEN, self._store.owner) if not info.live]
+    def left(self, *, has_turn: bool) -> Sequence[SessionInfo]:
+        """Return the sessions of processes that have ended: with a turn, and never released; or with a draft alone, last one first."""
+        infos = self._infos(_LEFT_OPEN, self._store.owner) if has_turn else self._infos(_LEFT_DRAFT)
+        return [info for info in infos if not info.live]
 
     def get(self, session: str) -> SessionInfo | None:
         return next(iter(self._infos(f"{_INFO} WHERE id = ?", session)), None)
@@ -176,10 +174,6 @@ class StoredSessions:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""
         return self._store.read_as(str, _MESSAGES, session, before)
 
-    def item_texts(self, session: str, *, beginning: str = "", most: int = -1) -> Sequence[str]:
-        """The JSON of the chat's items, in order; or the first ones that begin so."""
-        return self._store.read_as(str, _ITEMS, session, len(beginning), beginning, most)
-
     def models(self, session: str) -> Sequence[str]:
         """Return the models of the turns with their tool protocols, in order, each pair once."""
         return self._store.read_as(str, _MODELS, session)
@@ -209,7 +203,7 @@ class Store(WritableStore):
 
     def is_live(self, owner: str | None) -> bool:
         """Return whether the process with this lock still runs; true for this process."""
-        return bool(owner) and (owner == self.owner or is_live(self.path, owner))
+        return bool(owner) and (owner == self.owner or is_held(self.path.with_name(f"{self.path.name}{LIVE}{owner}")))
 
     def owns(self, path: Path) -> bool:
         """Return whether a path is the database or a file of SQLite beside it: nothing else may open these."""
@@ -227,5 +221,6 @@ class Store(WritableStore):
     def end_capture(self, capture: str, time_ns: int) -> None:
         self.put(Write("UPDATE captures SET ended = ? WHERE id = ?", (time_ns, capture)))
 
-    def session_items(self, session: str) -> Sequence[str]:
-        return self.sessions.item_texts(session)
+    def session_items(self, session: str, *, beginning: str = "", most: int = -1) -> Sequence[str]:
+        """Return the JSON of the chat's items, in order; or the first ones that begin so."""
+        return self.read_as(str, _ITEMS, session, len(beginning), beginning, most)

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import islice
 from os.path import samestat
 from pathlib import Path
@@ -18,10 +18,10 @@ from typing import NamedTuple, Self, TypeAlias, TypeVar
 from tui_host.capture.recording import Recording, Slot, redact
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.companion_files import Lock, doubt, doubted, is_log_left
-from tui_host.capture.store.database import damage_to_tell, open_to_write
+from tui_host.capture.store.database import connect_to_read, is_sound, open_to_write
 from tui_host.capture.store.reading import ReadableStore
 from tui_host.capture.store.rows import RecordTable, Row
-from tui_host.capture.store.schema import DAMAGED, LOCKED, LOCKS, code_of, is_damage
+from tui_host.capture.store.schema import DAMAGED, LOCKED, LOCKS, READ_FAULTS, code_of, is_damage
 from tui_host.errors import StoreError
 
 BATCH = 1024
@@ -72,6 +72,7 @@ class WritableStore(ReadableStore):
         self._retry_at = 0.0
         self._queue: SimpleQueue[Recording | Write | _Job | None] = SimpleQueue()
         self._hurry = threading.Event()
+        self.hurry = self._hurry.set  # stops waiting for more: there are many records, or a caller waits
         self._pending: deque[Statement | _Job] = deque()
         self._is_urgent = self._is_closing = self._has_ended = False
         self._thread = threading.Thread(target=self._run, name="store", daemon=True)
@@ -95,13 +96,16 @@ class WritableStore(ReadableStore):
     @classmethod
     def open_to_read(cls, path: Path) -> Self:
         """Open a database only for reading, after what a killed process left was brought into it. Raises as `connect_to_read` does."""
-        notices: list[str] = []
-        is_left = is_log_left(path)
+        is_left, is_damaged = is_log_left(path), True
         try:
-            notices = damage_to_tell(path)
+            with suppress(*READ_FAULTS), closing(connect_to_read(path)) as connection:
+                is_damaged = not is_sound(path, connection)
         except StoreError:  # a new file is empty where its log is damaged
             if not is_left:
                 raise
+            is_damaged = False
+        what = f"{path} is damaged: what can be read is shown. Start tui-host to carry it over into a new database"
+        notices = [what] if is_damaged else []
         if is_left and not notices:
             with suppress(StoreError):  # in a read-only folder it stays as it is
                 cls.open(path, notices=notices).close()
@@ -137,10 +141,6 @@ class WritableStore(ReadableStore):
         """Add a statement, or announce new records; never blocks. Returns False once nothing is written any more."""
         self._queue.put(item)
         return not self._has_ended
-
-    def hurry(self) -> None:
-        """Stop waiting for more: there are many records, or a caller waits."""
-        self._hurry.set()
 
     def run(
         self,

@@ -17,7 +17,7 @@ from tui_host.answers.values import parsed
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.redact.redaction import redactor_of
-from tui_host.capture.store.database import set_aside_beside
+from tui_host.capture.store.database import SET_ASIDE
 from tui_host.capture.store.deletion import delete_session, prune
 from tui_host.capture.store.notes_of_people import RowMarks
 from tui_host.capture.store.store import Store
@@ -254,7 +254,7 @@ def _delete(store: Store, args: Namespace) -> int:
 
 def _tell_remains(store: Store, *, is_changed: bool) -> None:
     """Name damaged databases, which may still hold what was deleted."""
-    for path in set_aside_beside(store.path) if is_changed else ():
+    for path in sorted(store.path.parent.glob(store.path.name + SET_ASIDE)) if is_changed else ():
         what = f"{path.name}, a database set aside earlier, may still hold the data"
         diagnostics.tell(f"{what}: delete it if you no longer need it")
 

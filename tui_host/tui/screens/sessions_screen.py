@@ -149,7 +149,7 @@ class SessionsScreen(Browse):
             return
         with self.telling():
             async with self._looking:
-                found = await asyncio.to_thread(lambda: [*search_chats(store.sessions, words)] if words else [])
+                found = await asyncio.to_thread(lambda: [*search_chats(store, words)] if words else [])
                 sessions = await asyncio.to_thread(Stories(store).listed)
             if words == self.typed:
                 kept = self._matches if words == self._words else dict[str, Found]()
@@ -346,7 +346,7 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     if isinstance(info, TapStory):
         yield from (f"tap      {moment(half.created_ns)}  {half.label}" for half in info.halves or (info,))
         return
-    for number, text in enumerate(store.sessions.item_texts(info.id, beginning=SAID, most=_PROMPTS), 1):
+    for number, text in enumerate(store.session_items(info.id, beginning=SAID, most=_PROMPTS), 1):
         item = item_from_text(text)
         if isinstance(item, UserItem):
             yield f"asked    {number} {item.text}"

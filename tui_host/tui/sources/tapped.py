@@ -43,7 +43,7 @@ class FileSource(SessionSource):
     def __init__(self, host: Host, store: Store, session: Session) -> None:
         super().__init__(host, session)
         self.live = False
-        session.conversation = Conversation(store.sessions.item_texts(session.id), redact=session.redact)
+        session.conversation = Conversation(store.session_items(session.id), redact=session.redact)
 
 
 class TapSource(SessionSource):
