@@ -30,7 +30,7 @@ def test_sessions_are_listed_the_last_changed_first_and_found_by_id_unique_prefi
     info, *others = store.sessions.list()
     assert [other.id for other in others] == [THIRD, "of a tap"], "a draft alone is no session yet"
     assert (info.id, info.turns, info.source, info.model, info.protocol) == (FIRST, 3, "chat", "demo/openai", "native")
-    assert (info.updated, info.live, info.imported) == ("1970-01-01T00:00:09.000000Z", True, False)
+    assert (info.updated_ns, info.live, info.imported) == (9_000_000_000, True, False)
     names = (FIRST, "20261122", "last", SECOND)
     assert [store.sessions.find(name).id for name in names] == [FIRST, THIRD, FIRST, SECOND]
     for name, words in (("2026112", f"{FIRST}, {THIRD}"), ("20261121-134501-aaaax", FIRST), ("", "no such session")):

@@ -14,7 +14,7 @@ from tui_host.answers.values import parsed
 from tui_host.answers.wires import Wires, session_wires
 from tui_host.capture.exports.markdown_export import code, fence, words
 from tui_host.capture.exports.parts import Records, keyless
-from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.capture.visible import line
 from tui_host.errors import JSON
 
@@ -33,7 +33,7 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
 
 def _blocks(wires: Wires, session: SessionInfo) -> Iterator[str]:
     yield f"# {words(keyless(session.title)) or 'untitled'}"
-    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
+    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {rfc3339(session.created_ns)}"
     texts = list(RowTexts(wires).all())
     turn_of = wires.ladder.sections.turn_of
     of_turns = [text for text in texts if turn_of(text.row.number)] or texts

@@ -88,7 +88,7 @@ def heads_text(wires: Wires, row: Row) -> str:
     for record in filter(None, (wires.record((row.capture, seq)) for seq in seqs if seq)):
         head = record.head or Head()
         first = f"{head.method} {head.url}" if head.method else str(head.status or "")
-        lines = [text.replace("\n", "␊") for text in (first, *head.lines) if text]
+        lines = [text.replace("\n", "␊") for text in (first, *map(": ".join, head.headers)) if text]
         blocks.append("\n".join(masked(text, record.redacted) for text in lines))
     return "\n\n".join(filter(None, blocks))
 

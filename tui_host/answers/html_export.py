@@ -24,7 +24,7 @@ from tui_host.answers.wires import Section, Wires, session_wires
 from tui_host.capture.exports.parts import Records, keyless
 from tui_host.capture.json.narrowing import number_or_zero
 from tui_host.capture.json.reading import read_object
-from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.capture.visible import line, visible
 
 _WIDE = 200
@@ -69,7 +69,7 @@ def pieces(session: SessionInfo, records: Records, items: Iterable[str]) -> Iter
     title = _text(" ".join(session.title.split())[:_WIDE]) or "untitled"
     digest = base64.b64encode(sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-    facts = (session.id, session.model, session.protocol, session.created)
+    facts = (session.id, session.model, session.protocol, rfc3339(session.created_ns))
     head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',

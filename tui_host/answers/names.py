@@ -41,11 +41,11 @@ def turn_named(wires: Wires, name: str) -> Section:
 
 def request_named(wires: Wires, name: str) -> Row:
     """Return the request to a model that is called `4`, `LLM 4`, `llm:4`, or by the id of its exchange."""
-    numbers, number = wires.ladder.numbers, _number(name, "llm")
-    row = None if number is None else numbers.request(number)
-    row = row or next((row for row in wires.ladder.rows if row.kind == "request" and row.exchange == name), None)
+    rows, requests, number = wires.ladder.rows, wires.ladder.numbers.requests, _number(name, "llm")
+    row = rows[requests[number - 1]] if number is not None and 1 <= number <= len(requests) else None
+    row = row or next((row for row in rows if row.kind == "request" and row.exchange == name), None)
     if row is None:
-        count = len(numbers.requests)
+        count = len(requests)
         raise _unknown("request", name, f"its requests are LLM 1 to LLM {count}" if count else "it asked no model")
     return row
 

@@ -34,11 +34,6 @@ class Head:
         """Return the first value of a header; empty without the header. The name is in lower case."""
         return value_of(self.headers, name)
 
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The headers as lines, `name: value`."""
-        return tuple(f"{name}: {value}" for name, value in self.headers)
-
 
 def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
     """Return the first value of a header as written; empty without the header. The name is in lower case."""

@@ -63,16 +63,6 @@ class SessionInfo:
         """The name of the person or program that asks the model."""
         return "User" if self.is_foreign else "You"
 
-    @property
-    def created(self) -> str:
-        """Time of creation as RFC 3339, in UTC with microseconds."""
-        return rfc3339(self.created_ns)
-
-    @property
-    def updated(self) -> str:
-        """Time of the last change, in the same form."""
-        return rfc3339(self.updated_ns)
-
 
 def session_id(now_ns: int, randomness: bytes) -> str:
     """Return an id that sorts by time: UTC date and time, then five random characters."""

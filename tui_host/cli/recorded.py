@@ -17,6 +17,7 @@ from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.redact.redaction import redactor_of
+from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
@@ -30,7 +31,6 @@ from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.paths import DATABASE
 
 if TYPE_CHECKING:
-    from tui_host.capture.session_summary import SessionInfo
     from tui_host.settings.schema import Settings
 
 
@@ -82,8 +82,8 @@ class ListedSession:
         value: dict[str, JSON] = {
             "id": info.id,
             "title": info.title,
-            "created": info.created,
-            "updated": info.updated,
+            "created": rfc3339(info.created_ns),
+            "updated": rfc3339(info.updated_ns),
             "turns": info.turns,
             "source": info.listed_source,
             "live": info.live,

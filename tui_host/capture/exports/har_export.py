@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import importlib.metadata
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from urllib.parse import parse_qsl, urlsplit
 
 from tui_host.capture.content_codings import decode_records
-from tui_host.capture.exports.parts import Records, keyless_bytes, keyless_record
+from tui_host.capture.exports.parts import Records, keyless_bytes, keyless_record, present
 from tui_host.capture.http.exchange_end import Exchange, fold_exchanges, read_ending
 from tui_host.capture.record import MISSING, Head, Record, lasted
 from tui_host.capture.session_summary import SessionInfo, rfc3339
@@ -34,19 +34,18 @@ def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> It
     for record in listed:
         if record.kind == "frame" and record.exchange is None:
             place, text = record.place, keyless_record(record).data.decode("utf-8", "backslashreplace")
-            of_wire = _present(
-                connection=record.connection, direction=record.direction, turn=place.turn, call=place.call
-            )
-            frames.append({"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **of_wire})
+            where = {
+                "connection": record.connection,
+                "direction": record.direction,
+                "turn": place.turn,
+                "call": place.call,
+            }
+            frames.append({"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **present(where)})
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 
 
 def _json(value: JSON) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-
-
-def _present(**members: JSON) -> Mapping[str, JSON]:
-    return {name: value for name, value in members.items() if value is not None}
 
 
 def _entry(exchange: Exchange, first: Record) -> JSON:
@@ -64,7 +63,8 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
             text = _decoded([exchange.request]).decode("utf-8", "backslashreplace")
             body = {"mimeType": asked.value("content-type"), "text": text}
     place = first.place
-    members = _present(_turn=place.turn, _step=place.step, _call=place.call, _exchange=first.exchange)
+    where = {"_turn": place.turn, "_step": place.step, "_call": place.call, "_exchange": first.exchange}
+    query = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     return {
         "startedDateTime": rfc3339(first.time_ns),
         "time": whole,
@@ -72,16 +72,16 @@ def _entry(exchange: Exchange, first: Record) -> JSON:
             "method": asked.method or "",
             "url": url,
             **_common(asked),
-            "queryString": _pairs(parse_qsl(urlsplit(url).query, keep_blank_values=True)),
+            "queryString": [{"name": name, "value": value} for name, value in query],
             "bodySize": size,
-            **_present(postData=body),
+            **present({"postData": body}),
         },
         "response": _response(exchange),
         "cache": {},
         "timings": {"send": 0, "wait": wait, "receive": round(whole - wait, 3)},
         "_wire": first.wire,
         "_peer": first.peer,
-        **members,
+        **present(where),
     }
 
 
@@ -107,17 +107,14 @@ def _response(exchange: Exchange) -> JSON:
         "content": content,
         "redirectURL": head.value("location"),
         "bodySize": sum(len(chunk.data) for chunk in exchange.chunks),
-        **_present(_error=fault),
+        **present({"_error": fault}),
     }
 
 
 def _common(head: Head) -> Mapping[str, JSON]:
     # The version of HTTP is not recorded.
-    return {"httpVersion": "unknown", "cookies": [], "headers": _pairs(head.headers), "headersSize": -1}
-
-
-def _pairs(pairs: Iterable[tuple[str, str]]) -> JSON:
-    return [{"name": name, "value": value} for name, value in pairs]
+    headers: JSON = [{"name": name, "value": value} for name, value in head.headers]
+    return {"httpVersion": "unknown", "cookies": [], "headers": headers, "headersSize": -1}
 
 
 def _decoded(records: Sequence[Record]) -> bytes:

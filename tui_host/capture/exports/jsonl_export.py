@@ -11,7 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from tui_host.capture.exports.parts import Records, keyless, keyless_record
+from tui_host.capture.exports.parts import Records, keyless, keyless_record, present
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.record import DIRECTIONS, KINDS, WIRES, Head, Place, Record, Redaction
 from tui_host.capture.session_summary import LOCAL_MARK, SessionInfo, rfc3339
@@ -40,8 +40,8 @@ def session_line(session: SessionInfo) -> bytes:
     value: JSON = {
         "id": session.id.partition(LOCAL_MARK)[0],
         "title": keyless(session.title),
-        "created": session.created,
-        "updated": session.updated,
+        "created": rfc3339(session.created_ns),
+        "updated": rfc3339(session.updated_ns),
         "turns": session.turns,
         "source": session.source,
         "model": session.model,
@@ -55,7 +55,7 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
     record = keyless_record(record)
     place, head, bare = record.place, record.head, None
     if head is not None:
-        bare = _present({"method": head.method, "url": head.url, "status": head.status, "headers": head.headers})
+        bare = present({"method": head.method, "url": head.url, "status": head.status, "headers": head.headers})
     before = _members(
         {
             "capture": record.capture.partition(LOCAL_MARK)[0],
@@ -93,14 +93,10 @@ def record_line(record: Record, *, is_preamble: bool = False) -> bytes:
 
 def _members(value: Mapping[str, JSON]) -> bytes:
     """Return the members of an object that are not null, as JSON without the braces."""
-    text = _ENCODER.encode(_present(value))[1:-1]
+    text = _ENCODER.encode(present(value))[1:-1]
     if not text.isascii() or "\x7f" in text:
         text = _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
     return text.encode()
-
-
-def _present(members: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    return {name: item for name, item in members.items() if item is not None}
 
 
 def parse(line: bytes, *, session: str | None = None) -> tuple[Record, bool]:

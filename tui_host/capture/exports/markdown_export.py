@@ -18,7 +18,7 @@ from tui_host.capture.http.exchange_end import missing_in_words, read_ending
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import MISSING, Head, Record
-from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 
@@ -71,7 +71,7 @@ def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iter
 
 def _blocks(session: SessionInfo, traffic: _Traffic, items: Iterable[str]) -> Iterator[str]:
     yield f"# {words(keyless(session.title)) or 'untitled'}"
-    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {session.created}"
+    yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {rfc3339(session.created_ns)}"
     placed = [(turn, step, item) for turn, step, item in placed_items(items) if item]
     for turn, of_turn in groupby(placed, lambda place: place[0]):
         yield f"## Turn {turn}"

@@ -24,48 +24,39 @@ _NAMES = {"line": "stderr", "end": "connection ended"}
 
 
 def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[bytes]:
-    """Yield the diagram line by line."""
-    return (f"{words}\n".encode() for words in _lines(session, records, items))
-
-
-def _lines(session: SessionInfo, records: Records, items: Sequence[str]) -> Iterator[str]:
+    """Yield the diagram."""
     ladder = Ladder()
     ladder.feed(record for record, is_preamble in records if not is_preamble)
     ladder.close()
     turns = [ladder.sections.turn_of(number) for number in range(len(ladder.rows))]
     rows = [row for row in ladder.rows if turns[row.number]] or list(ladder.rows)
-    questions, answers = _words_of_turns(items, "user"), _words_of_turns(items, "answer")
-    yield "sequenceDiagram"
+    questions, answers = dict[int, str](), dict[int, str]()  # of each turn: all that was asked, and the last answer
+    for turn, _, item in placed_items(items):
+        text = text_or_empty(item.get("text"))
+        if item.get("item") == "user" and text.strip():
+            questions[turn] = f"{questions.get(turn, '')} {text}".strip()
+        elif item.get("item") == "answer" and text.strip():
+            answers[turn] = text
+    lines = ["sequenceDiagram", "  participant host as Host"]
     if any(questions.values()):
-        yield f"  participant you as {_text(session.user)}"
-    yield "  participant host as Host"
+        lines.insert(1, f"  participant you as {_text(session.user)}")
     names = dict.fromkeys(("mcp" if row.lane == "host" else row.lane, row.peer) for row in rows if row.peer)
     peers = {peer: f"p{number}" for number, peer in enumerate(names)}
-    for (_, name), alias in peers.items():
-        yield f"  participant {alias} as {_text(name)}"
+    lines += [f"  participant {alias} as {_text(name)}" for (_, name), alias in peers.items()]
     last_rows = {turns[row.number]: row.number for row in rows}
     seen = {0}
     for row in rows:
         turn = turns[row.number]
         if turn not in seen:
             seen.add(turn)
-            yield f"  Note over host: turn {turn}"
+            lines.append(f"  Note over host: turn {turn}")
             if questions.get(turn):
-                yield f"  you->>host: {_text(questions[turn])}"
+                lines.append(f"  you->>host: {_text(questions[turn])}")
         peer = peers.get(("mcp" if row.lane == "host" else row.lane, row.peer), "host")
-        yield f"  {_arrow(row, peer)}"
+        lines.append(f"  {_arrow(row, peer)}")
         if turn and last_rows[turn] == row.number and turn in answers:
-            yield f"  host->>you: {_text(answers[turn])}"
-
-
-def _words_of_turns(items: Sequence[str], kind: str) -> dict[int, str]:
-    """Return the question of each turn, or its last answer."""
-    words: dict[int, str] = {}
-    for turn, _, item in placed_items(items):
-        text = text_or_empty(item.get("text"))
-        if item.get("item") == kind and text.strip():
-            words[turn] = f"{words.get(turn, '')} {text}".strip() if kind == "user" else text
-    return words
+            lines.append(f"  host->>you: {_text(answers[turn])}")
+    yield "".join(f"{words}\n" for words in lines).encode()
 
 
 def _arrow(row: Row, peer: str) -> str:

@@ -62,23 +62,6 @@ class PartOfSession:
         """Return the records of the part in order, read twice, to hold none; raises StoreError where it has no such turn or call."""
         if self.turn is None and self.call is None and not self.keys:
             return self.source.session_records(session)
-        chosen = self._chosen(session)
-        if not chosen and not self.session_items(session):
-            what = f"there is no call {self.call}" if self.call is not None else f"there is no turn {self.turn}"
-            raise StoreError(what, session, f"look at `tui-host sessions show {session} --json`")
-        return (pair for number, pair in enumerate(self.source.session_records(session)) if number in chosen)
-
-    def session_items(self, session: str) -> Sequence[str]:
-        """Return the items of the turn, or the item of the call; none for rows."""
-        texts = self.source.session_items(session) if not self.keys else ()
-        return [
-            text
-            for text, (turn, _, item) in zip(texts, placed_items(texts), strict=True)
-            if self.turn in {None, turn} and self.call in {None, text_or_empty(item.get("call"))}
-        ]
-
-    def _chosen(self, session: str) -> set[int]:
-        """Return the places of the part's records among those of the session."""
         bare: list[tuple[Record, Link | None, bool]] = []
         keys, exchanges = {*self.keys}, set[tuple[str, str | None]]()
         for record, is_preamble in self.source.session_records(session):
@@ -89,10 +72,9 @@ class PartOfSession:
             elif link is not None and link.call == self.call and not self.keys:
                 exchanges.add((record.capture, link.span.exchange))
                 keys.add((record.capture, link.span.seq or 0))
-        own: set[int] = set()
-        for number, (record, link, _) in enumerate(
-            bare
-        ):  # only now, since a story's links come after all that they join
+        own: set[int] = set()  # the places of the part's records among those of the session
+        # only now, since a story's links come after all that they join
+        for number, (record, link, _) in enumerate(bare):
             call, exchange = record.place.call, record.exchange
             if link is not None:
                 call, exchange = call or link.call, link.span.exchange
@@ -110,7 +92,24 @@ class PartOfSession:
             is_meanwhile = record.place.turn is None and (is_preamble or min(came) < number < max(came))
             if is_meanwhile and record.connection and (record.capture, record.connection) in used:
                 own.add(number)
-        return own
+        if not own and not self.session_items(session):
+            what = f"there is no call {self.call}" if self.call is not None else f"there is no turn {self.turn}"
+            raise StoreError(what, session, f"look at `tui-host sessions show {session} --json`")
+        return (pair for number, pair in enumerate(self.source.session_records(session)) if number in own)
+
+    def session_items(self, session: str) -> Sequence[str]:
+        """Return the items of the turn, or the item of the call; none for rows."""
+        texts = self.source.session_items(session) if not self.keys else ()
+        return [
+            text
+            for text, (turn, _, item) in zip(texts, placed_items(texts), strict=True)
+            if self.turn in {None, turn} and self.call in {None, text_or_empty(item.get("call"))}
+        ]
+
+
+def present(members: Mapping[str, JSON]) -> Mapping[str, JSON]:
+    """Return the members that are not null."""
+    return {name: item for name, item in members.items() if item is not None}
 
 
 def keyless(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeAlias
 
@@ -37,22 +38,24 @@ _NO_HEAD = Head()
 _RequestKey: TypeAlias = "tuple[str, str, Direction | None, str]"
 
 
+@dataclass(slots=True, eq=False)
 class LadderExchange:
     """An exchange in progress."""
 
-    def __init__(self, rows: Ladder) -> None:
-        self.request = -1  # the row of the request, or of its first frame
-        self.response = -1  # the row of the response, of an exchange without frames the request's
-        self._refusal = -1  # the row of the frame in a refusal's body, which represents the refusal
-        self._asked: dict[str, Value] = {}  # the fields that rows have from the head of the request
-        self._answered: dict[str, Value] = {"head": ()}  # and from that of the response
-        self._head = _NO_HEAD  # of the response
-        self._rows = rows
-        self._body = b""  # the beginning of a refusal's
-        self._mark = self._tail = b""  # of the body's events, and of its bytes so far
+    _rows: Ladder
+    request: int = -1  # the row of the request, or of its first frame
+    response: int = -1  # the row of the response, of an exchange without frames the request's
+    _refusal: int = -1  # the row of the frame in a refusal's body, which represents the refusal
+    _asked: Mapping[str, Value] = field(default_factory=dict[str, Value])  # what rows have from the head of the request
+    _answered: Mapping[str, Value] = field(default_factory=lambda: {"head": ()})  # and from that of the response
+    _head: Head = _NO_HEAD  # of the response
+    _body: bytes = b""  # the beginning of a refusal's
+    _mark: bytes = b""  # of the body's events
+    _tail: bytes = b""  # of its bytes so far
 
     def take(self, record: Record) -> None:
         rows, head, is_of_model = self._rows, record.head or _NO_HEAD, record.wire == "llm"
+        headers = tuple(map(": ".join, head.headers))
         if record.kind == "chunk":
             if is_of_model and self.response < 0:
                 self._add_answer(record)
@@ -67,7 +70,7 @@ class LadderExchange:
                 self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
         elif record.kind == "request":
             method = head.method or ""
-            self._asked = {"method": method, "url": head.url or "", "head": head.lines, "request_seq": record.seq}
+            self._asked = {"method": method, "url": head.url or "", "head": headers, "request_seq": record.seq}
             values = self._asked
             if record.malformed == MISSING:
                 values = {**values, "malformed": "", "missing": True, "words": MISSING}
@@ -77,7 +80,7 @@ class LadderExchange:
                 self.request = self.response = rows.add(record, "mcp", "request", **values, state="open", size=0)
         elif record.kind == "response":
             self._head = head
-            self._answered = {"status": head.status or 0, "head": head.lines, "response_seq": record.seq}
+            self._answered = {"status": head.status or 0, "head": headers, "response_seq": record.seq}
             if is_of_model:
                 is_plain = head.value("content-encoding") in {"", "identity"}
                 kind = head.value("content-type").partition(";")[0].strip()
@@ -180,7 +183,7 @@ class Ladder:
     def __init__(self, clock: str = "") -> None:
         self.rows = RowTable()  # all rows, in the order of their first bytes. A row's index is its number.
         self.sections = Sections()  # steps of turns, and connections, up to the last finished revision
-        self.numbers = RowNumbers(self.rows, self.partner)  # the numbers of requests and connections
+        self.numbers = RowNumbers(self.partner)  # the numbers of requests and connections
         self.revision = 0  # grows when rows were added or changed
         self.calls: dict[str, array[int]] = {}  # the rows of each call, as they got it
         self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
@@ -362,13 +365,15 @@ class Ladder:
         head = read_frame(record.data, in_words=True).head
         if self._is_repeated(record, head, head.words):
             return
-        exchange = None if record.exchange is None else self._open.get((record.capture, record.exchange))
+        capture, connection = record.capture, record.connection or ""
+        exchange = None if record.exchange is None else self._open.get((capture, record.exchange))
         asked = None  # the row of the request that the frame answers, readable or not
         is_answer = head.answers or (head.kind == "malformed" and not head.method)
         if head.id and record.direction is not None and is_answer:
             opposite: Direction = "out" if record.direction == "in" else "in"
-            asked = self._asked.get(_key(record, opposite, head.id))
-            asked = self._asked.get(_key(record, opposite, head.id_of_other_type)) if asked is None else asked
+            asked = self._asked.get((capture, connection, opposite, head.id))
+            if asked is None:
+                asked = self._asked.get((capture, connection, opposite, head.id_of_other_type))
         words = head.words
         if head.kind == "malformed" and not words:
             words = record.data[:800].decode("utf-8", "backslashreplace").strip().partition("\n")[0][:200]
@@ -397,13 +402,13 @@ class Ladder:
             self.pair(asked, number)
             self.change(asked, state="done", ending="")  # also one that was cancelled: its answer came all the same
         if head.kind == "request":
-            key = _key(record, record.direction, head.id)
+            key = capture, connection, record.direction, head.id
             self._asked.pop(key, None)
             self._asked[key] = number
             if len(self._asked) > REMEMBERED_REQUESTS:
                 del self._asked[next(iter(self._asked))]
-        cancelled = self._asked.get(_key(record, record.direction, head.request_id)) if head.request_id else None
-        if cancelled is not None and self.rows.text("state", cancelled) == "open":
+        cancelled = self._asked.get((capture, connection, record.direction, head.request_id))
+        if head.request_id and cancelled is not None and self.rows.text("state", cancelled) == "open":
             self.change(cancelled, state="unanswered", ending="cancelled")
 
     def _leave_unanswered(self, capture: str, connection: str | None = None, ending: str = "") -> None:
@@ -469,7 +474,3 @@ class Ladder:
             changes |= {"turn": place.turn, "step": place.step or 0}
             self.sections.move(number, (row.clock, place.turn, place.step or 0))
         self.change(number, **changes)
-
-
-def _key(record: Record, direction: Direction | None, identity: str) -> _RequestKey:
-    return record.capture, record.connection or "", direction, identity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from tui_host.capture.visible import line
@@ -164,15 +164,16 @@ class RowTable:
         return self.texts[self.columns[name][number]]
 
 
+@dataclass(slots=True, eq=False)
 class RowNumbers:
     """Numbers of requests and connections, in the order in which they began."""
 
-    def __init__(self, rows: RowTable, partner: Callable[[int], int | None]) -> None:
-        self._rows = rows
-        self._partner = partner
-        self._connections: dict[str, dict[tuple[str, str], int]] = {}
-        self.requests = array("i")  # the rows of all requests to models; the first one is that of `LLM 1`
-        self.widest = 0  # characters of the longest `lab` or `lab/2`
+    _partner: Callable[[int], int | None]
+    requests: array[int] = field(
+        default_factory=lambda: array("i")
+    )  # the rows of `LLM 1` and all other requests to models
+    widest: int = 0  # characters of the longest `lab` or `lab/2`
+    _connections: dict[str, dict[tuple[str, str], int]] = field(default_factory=dict[str, dict[tuple[str, str], int]])
 
     def count(self, peer: str, capture: str, connection: str) -> None:
         """Count the connection of a new row to a server."""
@@ -180,10 +181,6 @@ class RowNumbers:
         if connection and (capture, connection) not in connections:
             connections[capture, connection] = len(connections) + 1
         self.widest = max(self.widest, len(peer) + 2 * (len(connections) > 1))
-
-    def request(self, number: int) -> Row | None:
-        """Return the row of `LLM number`; None if there is none."""
-        return self._rows[self.requests[number - 1]] if 1 <= number <= len(self.requests) else None
 
     def connection(self, row: Row) -> int:
         """Return the number of the connection among those to the row's server; 0 without one."""

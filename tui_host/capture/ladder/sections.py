@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from tui_host.capture.ladder.row import Row, RowTable
 from tui_host.capture.record import lasted
 
 
+@dataclass(slots=True, eq=False)
 class Sections:
     """Assigns each row to a section, which is named by its first row."""
 
-    def __init__(self) -> None:
-        self.has_turns = False
-        self.homes = array("q")  # the section of each row
-        self.turns: dict[int, int] = {}  # the turn of each section; 0 for connections
-        self.starts: set[int] = set()  # the sections of connections before the first turn
-        self._clocks: set[str] = set()  # on which a turn has begun
-        self._begun: dict[tuple[str, int], int] = {}  # the first row of each turn that has a time
-        self._steps: dict[tuple[str, int, int], int] = {}
-        self._of_turn: Row | None = None  # the last row of a turn, as times go
+    has_turns: bool = False
+    homes: array[int] = field(default_factory=lambda: array("q"))  # the section of each row
+    turns: dict[int, int] = field(default_factory=dict[int, int])  # the turn of each section; 0 for connections
+    starts: set[int] = field(default_factory=set[int])  # the sections of connections before the first turn
+    _clocks: set[str] = field(default_factory=set[str])  # on which a turn has begun
+    _begun: dict[tuple[str, int], int] = field(
+        default_factory=dict[tuple[str, int], int]
+    )  # each turn's first row with a time
+    _steps: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
+    _of_turn: Row | None = None  # the last row of a turn, as times go
 
     def turn_of(self, number: int) -> int:
         """Return the turn whose heading is above a row; 0 for connections."""

@@ -17,6 +17,7 @@ from tui_host.answers.values import parsed
 from tui_host.capture.exports.markdown_export import pieces as markdown_pieces
 from tui_host.capture.exports.parts import PartOfSession, keys_in_words
 from tui_host.capture.redact.redaction import redactor_of
+from tui_host.capture.session_summary import rfc3339
 from tui_host.capture.store.database import SET_ASIDE
 from tui_host.capture.store.deletion import delete_session, prune
 from tui_host.capture.store.notes_of_people import RowMarks
@@ -182,7 +183,7 @@ def _search(store: Store, args: Namespace) -> None:
         {
             "id": match.session.id,
             "title": match.session.title,
-            "updated": match.session.updated,
+            "updated": rfc3339(match.session.updated_ns),
             "in": source_of(match),
             "turn": match.turn,
             "rows": match.rows,
@@ -276,9 +277,8 @@ def _prune(store: Store, args: Namespace, settings: Settings) -> None:
         is_session = old.thing == "session"
         words = f"{old.name}  {visible(old.title, newlines=False)}" if is_session else f"capture {old.name}"
         lines.append(f"{'would delete' if is_dry else 'deleted'} {words}")
-    members = {"sessions": "session", "captures": "capture"}
     gone: dict[str, JSON] = {
-        member: [old.name for old in pruned.gone if old.thing == thing] for member, thing in members.items()
+        f"{thing}s": [old.name for old in pruned.gone if old.thing == thing] for thing in ("session", "capture")
     }
     output.either("\n".join(lines), {**gone, "freed": pruned.freed, "dry_run": is_dry}, as_json=args.json)
     freed = f"{'about ' if is_dry else ''}{pruned.freed / 1_000_000:.1f} MB"
