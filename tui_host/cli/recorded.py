@@ -51,9 +51,7 @@ def recorded(settings: Settings, *, write: bool = False) -> Generator[Store]:
         store = Store.open(path)  # sets an older file aside as the app does, and says so
     store.redactor = redactor_of(settings)
     with closing(store):
-        if not write and store.sessions.left(
-            has_turn=True
-        ):  # what killed processes left is completed before anything is read
+        if not write and store.sessions.left(has_turn=True):  # it is completed before anything is read
             from tui_host.chat.policy import Policy
             from tui_host.host.session_storage import finish_left
 
