@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line, tool_name, visible
 from tui_host.chat.call_arguments import pretty, read_arguments
+from tui_host.chat.policy import Refuse
 from tui_host.chat.schema_form import FormField, content_of, fields_of
 from tui_host.cli import diagnostics, options
 from tui_host.errors import JSON, SettingsError, TuiHostError
@@ -24,7 +25,7 @@ from tui_host.servers.server_questions import Declines, ElicitationAnswer
 from tui_host.settings.mistakes import closest
 
 if TYPE_CHECKING:
-    from tui_host.chat.policy import CallRequest, Question, StepLimit
+    from tui_host.chat.policy import Question
     from tui_host.servers.server_questions import Elicitation, Login, SamplingAnswer, SamplingRequest
     from tui_host.settings.schema import Settings
 
@@ -77,16 +78,33 @@ async def read_line() -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalApprover:
-    """Asks on standard error to approve calls. `redacted` removes secrets from shown text."""
+class TerminalApprover(Refuse):
+    """Asks on standard error to approve calls. `redacted` removes secrets from shown text.
+
+    A turn still ends at its limit of steps, which `--max-steps` sets.
+    """
 
     redacted: Callable[[str], str]
 
+    @override
     async def decide(self, questions: Sequence[Question]) -> None:
         """Ask the questions one after the other. At the end of the input, open questions stay undecided."""
         for number, question in enumerate(questions, start=1):
             termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count
-            self._show(question.request, f" ({number} of {len(questions)})" if len(questions) > 1 else "")
+            request, tool = question.request, question.request.tool
+            arguments = visible(self.redacted(pretty(read_arguments(request.arguments.decode()))))
+            asides = {
+                "does not fit the tool's schema": "; ".join(request.misfits or ()),
+                "described by the server": self.redacted(tool.description),
+                "server claims": claims_of(tool),
+            }
+            count = f" ({number} of {len(questions)})" if len(questions) > 1 else ""
+            rows = [f"Approve {tool_name(tool.server, tool.name)}?{count}"]
+            rows += [f"  | {row}" for row in arguments.split("\n")]
+            if request.changed:  # never cut: it decides whether a call is still the one that was approved
+                rows.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
+            rows += [f"  {name}: {line(words, _DESCRIPTION_CHARACTERS)}" for name, words in asides.items() if words]
+            diagnostics.write("\n".join(rows) + "\n")
             question.appear()  # the time to decide begins now
             while question.open:
                 diagnostics.write("  y approve once, n reject, n REASON reject with a reason: ")
@@ -99,24 +117,6 @@ class TerminalApprover:
                     question.approve()
                 elif verb.lower() in {"n", "no"}:
                     question.reject(reason.strip())
-
-    async def decide_limit(self, limit: StepLimit) -> None:
-        """Return at once: `ask` ends at its limit of steps, which `--max-steps` sets."""
-
-    def _show(self, request: CallRequest, count: str) -> None:
-        tool = request.tool
-        arguments = visible(self.redacted(pretty(read_arguments(request.arguments.decode()))))
-        asides = {
-            "does not fit the tool's schema": "; ".join(request.misfits or ()),
-            "described by the server": self.redacted(tool.description),
-            "server claims": claims_of(tool),
-        }
-        rows = [f"Approve {tool_name(tool.server, tool.name)}?{count}"]
-        rows += [f"  | {row}" for row in arguments.split("\n")]
-        if request.changed:  # never cut: it decides whether a call is still the one that was approved
-            rows.append(f"  changed since it was last approved: {visible(request.changed, newlines=False)}")
-        rows += [f"  {name}: {line(words, _DESCRIPTION_CHARACTERS)}" for name, words in asides.items() if words]
-        diagnostics.write("\n".join(rows) + "\n")
 
 
 class TerminalAnswerer(Declines):

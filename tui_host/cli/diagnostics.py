@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 from tui_host.capture.visible import visible
@@ -20,9 +20,10 @@ ENDED_BY: Mapping[signal.Signals, int] = {signal.SIGHUP: 129, signal.SIGINT: INT
 """Exit codes of the signals that end the program in order."""
 
 
-def tell(words: str) -> None:
-    """Write a line to standard error."""
-    write(f"tui-host: {visible(words, newlines=False)}\n")
+def tell(*lines: str) -> None:
+    """Write lines to standard error."""
+    for words in lines:
+        write(f"tui-host: {visible(words, newlines=False)}\n")
 
 
 def write(text: str) -> None:
@@ -38,13 +39,6 @@ def report(error: TuiHostError) -> int:
     """Write an error to standard error, one line per mistake, and return the exit code."""
     tell(str(error))
     if isinstance(error, SettingsError):
-        for mistake in error.more:
-            tell(str(mistake))
+        tell(*map(str, error.more))
         return WRONG
     return FAILED
-
-
-def tell_all(notices: Iterable[str]) -> None:
-    """Write each notice on a line."""
-    for notice in notices:
-        tell(notice)

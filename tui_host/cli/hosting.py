@@ -93,11 +93,11 @@ def run_host(host: Host, work: Callable[[Interruption], Awaitable[int]]) -> int:
                     try:
                         await host.ready()
                         told = len(host.notices)  # more may come until the end, such as a locked keyring
-                        diagnostics.tell_all(host.notices)
+                        diagnostics.tell(*host.notices)
                         with anyio.CancelScope() as scope:
                             interruption.then(scope.cancel)
                             code = await work(interruption)
-                        diagnostics.tell_all(host.notices[told:])
+                        diagnostics.tell(*host.notices[told:])
                     except (TuiHostError, OSError) as error:
                         fault = error  # raised again after the host's end: an error raised here would cancel the host
                     finally:

@@ -46,8 +46,16 @@ class PlainLines(LogForm):
     @override
     def line(self, record: Record) -> bytes:
         """Return the lines for a record, if it has any."""
+        lines: list[str] = []
         try:
-            lines = list(self._lines(record))
+            if len(self._ladder.rows) >= _KEPT_ROWS:
+                self._ladder = Ladder()  # a tap may run for months; what is open then loses its other half
+            before = self._ladder.revision
+            self._ladder.feed([record])  # as the inspector does, so that both word the same rows
+            for row in (self._ladder.rows[number] for number in self._ladder.changed_since(before)):
+                if _is_due(row, record):
+                    words = " · ".join(filter(None, self._row_words(row, record)))
+                    lines.append(self._columns(row, record, " ".join(words.split())))
             if record.kind == "end" and record.exchange is None:
                 reason = reason_of_end(record)
                 failed = "" if reason in ORDERLY else f"{ERROR} "
@@ -55,17 +63,6 @@ class PlainLines(LogForm):
         except Exception as error:  # noqa: BLE001 - foreign data may break a reader in any way, and the lines that follow must still come
             lines = [f" *  {ERROR} cannot be shown: {error!r}"]
         return b"".join(_line(record.time_ns, text) for text in lines)
-
-    def _lines(self, record: Record) -> Iterator[str]:
-        if len(self._ladder.rows) >= _KEPT_ROWS:
-            self._ladder = Ladder()  # a tap may run for months; what is open then loses its other half
-        before = self._ladder.revision
-        self._ladder.feed([record])  # as the inspector does, so that both word the same rows
-        for number in self._ladder.changed_since(before):
-            row = self._ladder.rows[number]
-            if _is_due(row, record):
-                words = self._row_words(row, record)
-                yield self._columns(row, record, " ".join(" · ".join(filter(None, words)).split()))
 
     def _columns(self, row: Row, record: Record, words: str) -> str:
         """Lay out a row: direction, name, size, time since what it answers, and words."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from tui_host.host.host import Host
 from tui_host.host.open_sessions import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from tui_host.chat.session import Session
     from tui_host.settings.schema import Settings
 
 
@@ -38,22 +38,25 @@ def run(args: Namespace, settings: Settings) -> int:
     """Ask the model, print the answer, and return the exit code."""
     if args.no_record and args.session:
         raise SettingsError("--session continues a recorded session", where="--no-record", remedy="leave one out")
-    asking = _AskRun(args, settings)
+    host = Host(with_flags(settings, args), source="ask", record=not args.no_record, allow_all=args.yes)
+    answerer = host.answerer = FlagAnswerer(args, partial(hosting.say, host))
+    asks = can_ask() and args.text != "-"
+    host.approver = TerminalApprover(host.redactor.text) if asks else Refuse()
+    asking = _AskRun(args, settings, host, answerer)
     return hosting.reporting(asking.run, asking.print_json)
 
 
+@dataclass(slots=True)
 class _AskRun:
-    def __init__(self, args: Namespace, settings: Settings) -> None:
-        self._args, self._settings = args, settings
-        self._host = Host(with_flags(settings, args), source="ask", record=not args.no_record, allow_all=args.yes)
-        self._answerer = self._host.answerer = FlagAnswerer(args, partial(hosting.say, self._host))
-        asks = can_ask() and args.text != "-"
-        self._host.approver = TerminalApprover(self._host.redactor.text) if asks else Refuse()
-        self._is_told = False
+    args: Namespace
+    settings: Settings
+    host: Host
+    answerer: FlagAnswerer
+    is_told: bool = False
 
     def run(self) -> int:
         """Check what can be checked before servers are started, then run the turn."""
-        args, settings = self._args, self._settings
+        args, settings = self.args, self.settings
         text = hosting.question(args.text, "ask")
         if not args.session or args.model is not None:
             is_in_file = args.model is None and "model" in settings.fixed
@@ -63,52 +66,48 @@ class _AskRun:
             attached = tuple(map(read_attached, args.attach))
         except TuiHostError as error:
             raise SettingsError(error.what, "--attach", error.remedy) from error
-        code = hosting.run_host(self._host, partial(self._take_turn, text, attached))
+        code = hosting.run_host(self.host, partial(self._take_turn, text, attached))
         self.print_json(TurnResult(turn=0, stop="stopped"))  # if a signal came before the turn began
         return code
 
     async def _take_turn(self, text: str, attached: Sequence[Attached], interruption: hosting.Interruption) -> int:
-        host, session = self._host, self._session()
+        host, args, sessions = self.host, self.args, self.host.sessions
+        session = sessions.open(args.session) if args.session else sessions.new()
+        if args.session:  # typed options win over the session's stored ones
+            if args.profile is not None:
+                sessions.take_profile(session, sessions.profile)
+            if args.model is not None and host.settings.model is not None:
+                session.model = host.settings.model
+            if args.protocol is not None:
+                session.protocol = host.settings.protocol
+            hosting.check_model(host.settings, session.model, where=f"session {session.id}")
+        # Mistakes in the prompts of tool protocol and profile are told before servers are waited for.
+        session_protocol(session, host.settings)
+        profile = host.settings.profiles.get(session.profile)
+        apply_profile(profile, host.settings.environment, now=local_time(), servers=())
         result = await hosting.take_turn(host, session, with_marks(text, attached), interruption, attached)
         if result is None:
             return diagnostics.FAILED
         proposed = session.conversation.proposed()
-        if self._args.json:
+        if args.json:
             self.print_json(result, session.id, proposed)
         elif result.answer is not None:
             output.text(host.redactor.text(result.answer))
         if proposed:
-            goes_on = "" if self._args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
+            goes_on = "" if args.no_record else f" (reply with: tui-host ask --session {session.id} …)"
             hosting.say(host, f"the model asks, with proposed answers: {' · '.join(proposed)}{goes_on}")
-        for words in self._answerer.unknown():
+        for words in self.answerer.unknown():
             hosting.say(host, words)
         hosting.say_asides(host, [result])
         if result.error is not None:
             hosting.say(host, str(result.error))
         return hosting.exit_code([result], interruption)
 
-    def _session(self) -> Session:
-        """Return a new session, or the session to continue. Typed options win over the session's stored options."""
-        sessions, settings, args = self._host.sessions, self._host.settings, self._args
-        session = sessions.open(args.session) if args.session else sessions.new()
-        if args.session:
-            if args.profile is not None:
-                sessions.take_profile(session, sessions.profile)
-            if args.model is not None and settings.model is not None:
-                session.model = settings.model
-            if args.protocol is not None:
-                session.protocol = settings.protocol
-            hosting.check_model(settings, session.model, where=f"session {session.id}")
-        # Mistakes in the prompts of tool protocol and profile are told before servers are waited for.
-        session_protocol(session, settings)
-        apply_profile(settings.profiles.get(session.profile), settings.environment, now=local_time(), servers=())
-        return session
-
     def print_json(self, result: TurnResult, session: str | None = None, proposed: Sequence[str] = ()) -> None:
         """Print the object of `--json`, without a session for a turn that never began, unless one is already printed."""
-        if not self._args.json or self._is_told:
+        if not self.args.json or self.is_told:
             return
-        self._is_told = True
+        self.is_told = True
         value: dict[str, JSON] = {
             "session": session,
             "turn": result.turn or None,
@@ -120,4 +119,4 @@ class _AskRun:
             "usage": result.usage_json(),
             "error": None if result.error is None else result.error.to_json(),
         }
-        hosting.print_value(self._host, value)
+        hosting.print_value(self.host, value)

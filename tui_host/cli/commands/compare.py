@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -44,53 +45,49 @@ def add(parser: options.CommandParser) -> None:
 
 def run(args: Namespace, settings: Settings) -> int:
     """Ask each model, print the comparison, and return the exit code."""
-    comparing = _CompareRun(args, settings)
+    host = Host(settings, source="ask", record=not args.no_record, allow_all=args.yes)
+    host.approver = Refuse()  # turns would otherwise wait for a person, and time is a figure
+    comparing = _CompareRun(args, settings, host)
     return hosting.reporting(comparing.run, lambda result: comparing.tell(result.error))
 
 
-def _columns(words: Sequence[str], settings: Settings) -> list[ComparedModel]:
-    """Parse and check what to compare; the configured tool protocol is the default."""
-    report, columns = Report(), list[ComparedModel]()
-    for word in words:
-        head, _, tail = word.rpartition(":")
-        name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
-        mistake = partial(report.mistake, f"--with {shown(word)}")
-        model = read_model(name, settings, mistake, mistake)
-        if model is not None:
-            columns.append(ComparedModel(model=model, protocol=protocol))
-    report.raise_if_any()
-    for column in columns:
-        hosting.check_model(settings, column.model, where=f"--with {column}", chosen=f"--with {column}")
-    if not columns:
-        raise SettingsError("no model to ask", "compare", "add --with PROVIDER/MODEL")
-    if len({*columns}) < len(columns):
-        raise SettingsError("a model is given twice", "--with", "use --repeat N to ask several times")
-    return columns
-
-
+@dataclass(slots=True)
 class _CompareRun:
-    def __init__(self, args: Namespace, settings: Settings) -> None:
-        self._args, self._settings = args, settings
-        self._host = Host(settings, source="ask", record=not args.no_record, allow_all=args.yes)
-        self._host.approver = Refuse()  # turns would otherwise wait for a person, and time is a figure
-        self._question = ""
-        self._runs: dict[ComparedModel, list[ComparedRun]] = {}
-        self._is_told = False
+    args: Namespace
+    settings: Settings
+    host: Host
+    question: str = ""
+    runs: dict[ComparedModel, list[ComparedRun]] = field(default_factory=dict[ComparedModel, list[ComparedRun]])
+    is_told: bool = False
 
     def run(self) -> int:
-        """Run all turns, print the comparison, and return the exit code."""
-        columns = _columns(self._args.columns, self._settings)
-        self._question = hosting.question(self._args.text, "compare")
-        self._runs = {column: [] for column in columns}
-        code = hosting.run_host(self._host, self._take_turns)
+        """Check what to compare, run all turns, print the comparison, and return the exit code."""
+        settings, report, columns = self.settings, Report(), list[ComparedModel]()
+        for word in self.args.columns:
+            head, _, tail = word.rpartition(":")
+            name, protocol = (head, tail) if tail in PROTOCOLS else (word, settings.protocol)
+            mistake = partial(report.mistake, f"--with {shown(word)}")
+            model = read_model(name, settings, mistake, mistake)
+            if model is not None:
+                columns.append(ComparedModel(model=model, protocol=protocol))
+        report.raise_if_any()
+        for column in columns:
+            hosting.check_model(settings, column.model, where=f"--with {column}", chosen=f"--with {column}")
+        if not columns:
+            raise SettingsError("no model to ask", "compare", "add --with PROVIDER/MODEL")
+        if len({*columns}) < len(columns):
+            raise SettingsError("a model is given twice", "--with", "use --repeat N to ask several times")
+        self.question = hosting.question(self.args.text, "compare")
+        self.runs = {column: [] for column in columns}
+        code = hosting.run_host(self.host, self._take_turns)
         self.tell()  # if a signal came before the first turn
         return code
 
     async def _take_turns(self, interruption: hosting.Interruption) -> int:
         from tui_host.host.turn_measurements import measured  # brings anyio
 
-        host = self._host
-        turns = [column for _ in range(self._args.repeat) for column in self._runs]
+        host = self.host
+        turns = [column for _ in range(self.args.repeat) for column in self.runs]
         for number, column in enumerate(turns, start=1):
             if interruption.code is not None:
                 break
@@ -99,13 +96,13 @@ class _CompareRun:
             session = host.sessions.new(model=column.model)
             session.protocol = column.protocol
             # Titles are stored, so no secret may stand in them.
-            session.title = title_of(f"compare: {session.redact(self._question)}")
-            result = await hosting.take_turn(host, session, self._question, interruption)
+            session.title = title_of(f"compare: {session.redact(self.question)}")
+            result = await hosting.take_turn(host, session, self.question, interruption)
             if result is None:
                 break
-            self._runs[column].append(await measured(host, session, result))
+            self.runs[column].append(await measured(host, session, result))
         self.tell()
-        results = [run.result for runs in self._runs.values() for run in runs]
+        results = [run.result for runs in self.runs.values() for run in runs]
         hosting.say_asides(host, results)
         if len(results) < len(turns):
             return interruption.code or diagnostics.FAILED
@@ -113,19 +110,19 @@ class _CompareRun:
 
     def tell(self, error: TuiHostError | None = None) -> None:
         """Print the results so far, unless already printed."""
-        if self._is_told:
+        if self.is_told:
             return
-        self._is_told = True
-        if self._args.json:
+        self.is_told = True
+        if self.args.json:
             value: dict[str, JSON] = {
-                "question": self._question,
-                "repeat": self._args.repeat,
-                "columns": [comparison_to_json(column, runs) for column, runs in self._runs.items()],
+                "question": self.question,
+                "repeat": self.args.repeat,
+                "columns": [comparison_to_json(column, runs) for column, runs in self.runs.items()],
                 "error": None if error is None else error.to_json(),
             }
-            hosting.print_value(self._host, value)
+            hosting.print_value(self.host, value)
             return
-        runs = {column: runs for column, runs in self._runs.items() if runs}
+        runs = {column: runs for column, runs in self.runs.items() if runs}
         figures = [_figures(runs) for runs in runs.values()]
         rows = [(name, *(column[name] for column in figures)) for name in (figures[0] if figures else ())]
         if rows:
@@ -134,7 +131,7 @@ class _CompareRun:
             output.text(f"\n{column}")
             for name, text in texts.items():
                 if text:
-                    output.text(f"  {name}: {self._host.redactor.text(text).replace(chr(10), chr(10) + '    ')}")
+                    output.text(f"  {name}: {self.host.redactor.text(text).replace(chr(10), chr(10) + '    ')}")
 
 
 def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
@@ -169,26 +166,23 @@ def _spread(runs: Sequence[ComparedRun], figure: _Figure, form: Callable[[float]
 def _texts(runs: Sequence[ComparedRun]) -> dict[str, str]:
     """Return the texts of a column by name: each different one once, with the number of times it occurs."""
     injected = [f"{count:8,} {words}" for run in runs for words, count in run.figures.bill.put_in.items()]
-    return {
-        "sessions": "\n".join(run.session for run in runs),
-        "injected for": _counted(injected),
-        "calls": _counted(words for run in runs for words in _calls(run)) or "none",
-        "notes": _counted(hosting.note_words(note) for run in runs for note in run.notes),
-        "error": _counted(str(run.result.error) for run in runs if run.result.error is not None),
-        "answer": _counted(run.result.answer or "none" for run in runs),
-    }
-
-
-def _calls(run: ComparedRun) -> Iterator[str]:
-    """Describe each call of a run: the decision on it, and its faults in lines of their own."""
-    for outcome in run.result.outcomes:
+    calls: list[str] = []  # each with the decision on it, and its faults in lines of their own
+    for outcome in (outcome for run in runs for outcome in run.result.outcomes):
         text = json.dumps(outcome.asked, ensure_ascii=False, separators=(",", ":"))[:_ARGUMENT_CHARACTERS]
         decision = "not decided" if outcome.decision is None else outcome.decision.words
         lines = [f"{tool_name(outcome.server, outcome.tool)} {text} · {decision}"]
         lines += [f"  schema error: {misfit}" for misfit in outcome.misfits or ()]
         if outcome.fault or outcome.is_error:
             lines.append(f"  failed {outcome.fault}".rstrip())
-        yield "\n".join(lines)
+        calls.append("\n".join(lines))
+    return {
+        "sessions": "\n".join(run.session for run in runs),
+        "injected for": _counted(injected),
+        "calls": _counted(calls) or "none",
+        "notes": _counted(hosting.note_words(note) for run in runs for note in run.notes),
+        "error": _counted(str(run.result.error) for run in runs if run.result.error is not None),
+        "answer": _counted(run.result.answer or "none" for run in runs),
+    }
 
 
 def _counted(texts: Iterable[str]) -> str:

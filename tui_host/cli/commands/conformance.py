@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from http.client import HTTPConnection
@@ -29,7 +29,6 @@ from tui_host.settings.system_keyring import LoginStore
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host
-    from tui_host.servers.catalog import Tool
     from tui_host.servers.server_questions import Elicitation, Login
     from tui_host.settings.schema import Settings
 
@@ -69,7 +68,18 @@ async def _use(host: Host, context: Mapping[str, JSON]) -> int:
     (pool, recorder), session = opened(host), host.sessions.new()
     await pool.listed(LIST_SECONDS)
     offered = {tool.name: tool for tool in pool.tools()}
-    for name, arguments in _calls(offered, context, host.settings.environment):
+    asked = [mapping(call) for call in items(context.get("toolCalls"))]
+    calls = [(text_or_empty(call.get("name")), mapping(call.get("arguments"))) for call in asked]
+    is_of_schemas = host.settings.environment.get("MCP_CONFORMANCE_SCENARIO") == _SCHEMA_SCENARIO
+    for name, tool in () if calls else offered.items():
+        arguments = mapping(sample(tool.schema, optional=True))
+        if name == READ:
+            calls += [(READ, {"uri": item.uri}) for item in tool.resources or () if not item.is_template]
+        elif is_of_schemas and "schema" in arguments:
+            calls.append((name, {"schema": next(other.schema for other in offered.values() if other is not tool)}))
+        else:
+            calls.append((name, arguments))
+    for name, arguments in calls:
         if name not in offered:
             raise ServerError(f"no tool {name}", status.name, sent=False)
         try:
@@ -82,22 +92,6 @@ async def _use(host: Host, context: Mapping[str, JSON]) -> int:
         if not any(argument.required for argument in prompt.arguments):  # which texts it takes is not told
             await pool.get_prompt(status.name, prompt.name, {}, place=session.place(step=0))
     return diagnostics.DONE
-
-
-def _calls(
-    offered: Mapping[str, Tool], context: Mapping[str, JSON], environment: Mapping[str, str]
-) -> Iterator[tuple[str, Mapping[str, JSON]]]:
-    if asked := [mapping(call) for call in items(context.get("toolCalls"))]:
-        yield from ((text_or_empty(call.get("name")), mapping(call.get("arguments"))) for call in asked)
-        return
-    for name, tool in offered.items():
-        arguments = mapping(sample(tool.schema, optional=True))
-        if name == READ:
-            yield from ((READ, {"uri": item.uri}) for item in tool.resources or () if not item.is_template)
-        elif environment.get("MCP_CONFORMANCE_SCENARIO") == _SCHEMA_SCENARIO and "schema" in arguments:
-            yield name, {"schema": next(other.schema for other in offered.values() if other is not tool)}
-        else:
-            yield name, arguments
 
 
 def sample(schema: JSON, *, optional: bool = False) -> JSON:

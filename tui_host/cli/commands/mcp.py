@@ -14,6 +14,7 @@ from tui_host.answers.names import row_named, turn_named
 from tui_host.answers.pages import PAGES, AnswerPage, Takes
 from tui_host.answers.said_texts import RowTexts
 from tui_host.capture.exports.parts import keyless
+from tui_host.capture.json.narrowing import number_or_zero, text_or_empty
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.short_units import local_clock, short_size
 from tui_host.capture.visible import line
@@ -60,7 +61,7 @@ class Recordings:
             raise SettingsError("; ".join(errors), name)
         with recorded(self.settings) as store:
             text = redactor_of(self.settings).text(keyless(tool.answer(self, store, given)))
-        start = _number(given, "offset")
+        start = number_or_zero(given.get("offset"))
         end = start + _ANSWER_CHARACTERS
         if not start and end >= len(text):
             return text
@@ -79,23 +80,13 @@ class Recordings:
         return wires_of(store, self.settings, name)
 
 
-def _word(given: _Given, name: str) -> str:
-    value = given.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _number(given: _Given, name: str, default: int = 0) -> int:
-    value = given.get(name)
-    return value if isinstance(value, int) else default
-
-
 def _list_sessions(recordings: Recordings, store: Store, _: _Given) -> str:
     return list_text([entry for entry in listing(store) if not recordings.only or entry.info.id in recordings.only])
 
 
 def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
-    session = recordings.wires(store, _word(given, "session"))
-    wires, name = session[0], _word(given, "turn")
+    session = recordings.wires(store, text_or_empty(given.get("session")))
+    wires, name = session[0], text_or_empty(given.get("turn"))
     turn = turn_named(wires, name).turn if name else 0
     pages = [page(lambda _: session, "", shown, name) for shown in PAGES if shown.name in {"Time", "Look"}]
     rows: list[str] = []
@@ -115,25 +106,27 @@ def _show_turn(recordings: Recordings, store: Store, given: _Given) -> str:
 
 
 def _show_page(shown: AnswerPage, recordings: Recordings, store: Store, given: _Given) -> str:
-    text = " ".join(word for argument in _TAKEN[shown.takes] if (word := _word(given, argument)))
-    return sheet_text(page(lambda typed: recordings.wires(store, typed), _word(given, "session"), shown, text))
+    text = " ".join(word for argument in _TAKEN[shown.takes] if (word := text_or_empty(given.get(argument))))
+    return sheet_text(
+        page(lambda typed: recordings.wires(store, typed), text_or_empty(given.get("session")), shown, text)
+    )
 
 
 def _search(recordings: Recordings, store: Store, given: _Given) -> str:
-    matches, unsearched = matching(store, _word(given, "text"), within=recordings.only or None)
+    matches, unsearched = matching(store, text_or_empty(given.get("text")), within=recordings.only or None)
     more = f"\nThe records of {unsearched:,} older sessions were not searched." if unsearched else ""
     return f"{found_text(matches) or 'No session matches.'}{more}"
 
 
 def _read_bytes(recordings: Recordings, store: Store, given: _Given) -> str:
-    wires, _ = recordings.wires(store, _word(given, "session"))
-    row, start = row_named(wires, _word(given, "row")), _number(given, "start")
+    wires, _ = recordings.wires(store, text_or_empty(given.get("session")))
+    row, start = row_named(wires, text_or_empty(given.get("row"))), number_or_zero(given.get("start"))
     body = body_of(wires, row)
     # Masked before it is cut: half a key would not be recognised.
     data = keyless(body.data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
     as_text = is_text(body.data)
     most = _SPAN_BYTES if as_text else _SPAN_BYTES // 8  # in hex a byte takes three characters
-    span = data[start : start + min(most, _number(given, "length", most))]
+    span = data[start : start + min(most, number_or_zero(given.get("length")) or most)]
     end = start + len(span)
     more = f"; more: start {end}" if end < len(data) else ""
     which = "no bytes" if row.missing else f"bytes {start} to {end} of {len(data)}{more}"
@@ -243,7 +236,7 @@ def run(args: Namespace, settings: Settings) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)  # nothing is open for writing
-    diagnostics.tell_all(settings.notices)
+    diagnostics.tell(*settings.notices)
     recordings = Recordings(settings)
     if args.words:
         with recorded(settings) as store:

@@ -54,7 +54,7 @@ def run(args: Namespace, settings: Settings) -> int:
     """Print or change the servers. Raises SettingsError if a name is unknown or taken, or the user's own file has it."""
     match args.command:
         case "servers list":
-            diagnostics.tell_all(settings.notices)
+            diagnostics.tell(*settings.notices)
             rows: list[tuple[str, ...]] = [("NAME", "TRANSPORT", "STATE", "COMMAND OR URL")]
             listed: list[JSON] = []
             for spec in settings.servers.values():
@@ -112,7 +112,7 @@ def _add(settings: Settings, name: str, words: Sequence[str], args: Namespace) -
     spec, notices = read_entry(name, table)
     diagnostics.tell(f"{name} is written to {shown_path(path)}")
     diagnostics.tell(f"it runs: {describe(spec)}" if spec.command else f"it connects to {describe(spec)}")
-    diagnostics.tell_all(notices)
+    diagnostics.tell(*notices)
     if settings.default_servers:
         diagnostics.tell("the bundled servers stop: they run only while no server is configured")
 

@@ -113,12 +113,12 @@ def add(parser: options.CommandParser) -> None:
 def run(args: Namespace, settings: Settings) -> int:
     """Carry out the action, and return the exit code."""
     action = args.command.partition(" ")[2]
-    diagnostics.tell_all(settings.notices)
+    diagnostics.tell(*settings.notices)
     if action == "import":
         with closing(Store.open(settings.data_dir / DATABASE)) as store:
-            diagnostics.tell_all(store.notices)
+            diagnostics.tell(*store.notices)
             imported = import_files(store, [Path(word) for word in args.words], redactor_of(settings))
-        diagnostics.tell_all(imported.notices)
+        diagnostics.tell(*imported.notices)
         output.either(imported.id, {"id": imported.id}, as_json=args.json)
         return diagnostics.DONE
     if action == "list" and not (settings.data_dir / DATABASE).exists():
@@ -126,7 +126,7 @@ def run(args: Namespace, settings: Settings) -> int:
         return diagnostics.DONE
     is_writing = action in {"join", "part", "link", "delete"} or (action == "prune" and not args.dry_run)
     with recorded(settings, write=is_writing) as store:
-        diagnostics.tell_all(store.notices)
+        diagnostics.tell(*store.notices)
         match action:
             case "list":
                 _list(listing(store), as_json=args.json)

@@ -10,14 +10,10 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
 from tui_host.errors import SettingsError
-
-if TYPE_CHECKING:
-    from tui_host.tap.http.upstream import Upstream
 
 TAP = """\
 Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
@@ -100,6 +96,7 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
 def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
     import anyio
 
+    from tui_host.settings.urls import is_loopback
     from tui_host.tap.http import llm_tap as llm
     from tui_host.tap.http.relay import Relay, bound
     from tui_host.tap.http.upstream import upstream_of
@@ -129,8 +126,17 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
 
         def started() -> None:
             recorders.append(RecorderChild(ring, words, diagnostics.tell))
-            _tell_where(upstream, relay.origin, is_mcp=is_mcp)
-            url = relay.origin + upstream.url.path if is_mcp else llm.base_url(upstream, relay.origin)
+            own, of = relay.origin, upstream.origin
+            diagnostics.tell(f"{own} relays to {of}; ctrl+c ends it")
+            if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
+                diagnostics.tell(f"{of} is not encrypted: anyone on the network can read the traffic, keys too")
+            if is_mcp:
+                url = own + upstream.url.path
+                diagnostics.tell("enter the line below in your host as the server's URL")
+            else:
+                url = llm.base_url(upstream, own)
+                diagnostics.tell("enter the last line in your host as the base URL, and leave its key as it is:")
+                diagnostics.write("".join(f"{visible(line)}\n" for line in llm.instructions(upstream, own)))
             output.text(url)  # printed last, so that the URL stays visible on a small screen
 
         try:
@@ -138,18 +144,3 @@ def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> 
         finally:
             for recorder in recorders:
                 recorder.end()
-
-
-def _tell_where(upstream: Upstream, own: str, *, is_mcp: bool) -> None:
-    from tui_host.settings.urls import is_loopback
-    from tui_host.tap.http import llm_tap as llm
-
-    diagnostics.tell(f"{own} relays to {upstream.origin}; ctrl+c ends it")
-    if upstream.trust is None and not is_loopback(upstream.url.hostname or ""):
-        diagnostics.tell(f"{upstream.origin} is not encrypted: anyone on the network can read the traffic, keys too")
-    if is_mcp:
-        diagnostics.tell("enter the line below in your host as the server's URL")
-        return
-    diagnostics.tell("enter the last line in your host as the base URL, and leave its key as it is:")
-    for line in llm.instructions(upstream, own):
-        diagnostics.write(f"{visible(line)}\n")
