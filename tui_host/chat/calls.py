@@ -296,7 +296,8 @@ class Calls:
                 decision.arguments,
                 place=self._session.place(step=self._session.step, call=outcome.call.id),
                 fingerprint=decision.fingerprint,
-                on_progress=partial(self._progressed, outcome),
+                # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
+                on_progress=lambda report: self._show(outcome, keep=False, progress=wording.progress_words(report)),
             )
         except ServerError as error:
             result = wording.error_of(outcome.call, f"Error: {error}")
@@ -322,11 +323,6 @@ class Calls:
         self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
         if output is not None:
             await self._check_output(outcome, output)
-
-    def _progressed(self, outcome: Outcome, progress: CallProgress) -> None:
-        of = f"/{progress.total:g}" if progress.total is not None else ""
-        # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
-        self._show(outcome, keep=False, progress=f"{progress.progress:g}{of} {progress.message}".strip())
 
     async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
         """Check the structured content against the tool's output schema, after the result is shown."""

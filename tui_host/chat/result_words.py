@@ -18,7 +18,7 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.llm.outline import size_words
 from tui_host.llm.request_writing import json_text
-from tui_host.servers.catalog import ContentBlock, ToolOutput
+from tui_host.servers.catalog import CallProgress, ContentBlock, ToolOutput
 
 _LINE_CHARACTERS, _NAME_CHARACTERS = 200, 60
 _UNFIT = re.compile(r"[^\w.-]+")
@@ -187,6 +187,12 @@ def structured_text(output: ToolOutput) -> str:
     # Of a list, SDKs make a text for each element.
     is_spelled_out = isinstance(inner, list) and len(inner) == len(texts) and all(map(_says, texts, inner))
     return "" if is_spelled_out else shortened(json_text(output.structured))
+
+
+def progress_words(progress: CallProgress) -> str:
+    """Describe how far a call has come: `2/5 files read`."""
+    of = f"/{progress.total:g}" if progress.total is not None else ""
+    return f"{progress.progress:g}{of} {progress.message}".strip()
 
 
 def described(block: ContentBlock) -> str:

@@ -81,17 +81,21 @@ class CommandParser(argparse.ArgumentParser):
         self.option("--data-dir", "DIR", "the folder of the database", path_of, default=UNSET)
 
     def option(
-        self, name: str, metavar: str, words: str, kind: Callable[[str], object] = str, *, default: object = None
+        self,
+        name: str,
+        metavar: str,
+        words: str,
+        kind: Callable[[str], object] = str,
+        *,
+        default: object = None,
+        dest: str | None = None,
+        repeats: bool = False,
     ) -> None:
-        """Add an option with a value."""
-        self.add_argument(name, metavar=metavar, help=words, type=kind, default=default)
-
-    def several(
-        self, name: str, metavar: str, words: str, kind: Callable[[str], object] = str, *, dest: str | None = None
-    ) -> None:
-        """Add an option with a value that may be given several times."""
-        help_words = f"{words}; repeatable"
-        self.add_argument(name, metavar=metavar, help=help_words, type=kind, dest=dest, action="append", default=[])
+        """Add an option with a value, or with a list of values if it `repeats`."""
+        action = "append" if repeats else "store"
+        if repeats:
+            default, words = list[object](), f"{words}; repeatable"
+        self.add_argument(name, metavar=metavar, help=words, type=kind, dest=dest, action=action, default=default)
 
     def flag(self, name: str, words: str, *, default: object = False) -> None:
         """Add an option without a value."""
@@ -131,7 +135,7 @@ def model(parser: CommandParser) -> None:
 def turn(parser: CommandParser) -> None:
     """Add the question, and the options of commands that run a turn without the app."""
     parser.add_argument("text", metavar="TEXT", help="the question; - reads standard input")
-    parser.several("--allow", "PATTERN", "allow calls of SERVER.TOOL, with * as wildcard")
+    parser.option("--allow", "PATTERN", "allow calls of SERVER.TOOL, with * as wildcard", repeats=True)
     parser.flag("--yes", "allow every call not denied by a rule")
     parser.option("--max-steps", "N", "largest number of model exchanges", count_of)
     parser.flag("--no-record", RECORDS_NOTHING, default=UNSET)
@@ -139,10 +143,12 @@ def turn(parser: CommandParser) -> None:
 
 def answers(parser: CommandParser) -> None:
     """Add the options that answer what servers ask."""
-    parser.several("--elicit", "FIELD=VALUE", "fill in a field of a server's form, which is declined otherwise")
+    parser.option(
+        "--elicit", "FIELD=VALUE", "fill in a field of a server's form, which is declined otherwise", repeats=True
+    )
     parser.flag("--confirm", "accept a server's form without fields")
     parser.flag("--sampling", "let servers ask the model (deprecated in MCP)")
-    parser.several("--root", "PATH", "let servers know a folder (deprecated in MCP)", path_of)
+    parser.option("--root", "PATH", "let servers know a folder (deprecated in MCP)", path_of, repeats=True)
 
 
 def files(parser: CommandParser, words: str) -> None:

@@ -29,7 +29,7 @@ def add(parser: options.CommandParser) -> None:
     parser.flag("--json", options.AS_JSON)
     options.model(parser)
     parser.option("--session", "ID", "continue this session", options.name_of)
-    parser.several("--attach", "FILE", "attach an image or a text file", options.name_of)
+    parser.option("--attach", "FILE", "attach an image or a text file", options.name_of, repeats=True)
     options.turn(parser)
     options.answers(parser)
 

@@ -38,7 +38,7 @@ def add(parser: options.CommandParser) -> None:
     parser.description = "Put the same question to several models or tool protocols, one after the other, and compare costs, tool calls and answers."
     parser.flag("--json", options.AS_JSON)
     words = "a model to ask, and the tool protocol to use"
-    parser.several("--with", "PROVIDER/MODEL[:PROTOCOL]", words, options.name_of, dest="columns")
+    parser.option("--with", "PROVIDER/MODEL[:PROTOCOL]", words, options.name_of, dest="columns", repeats=True)
     parser.option("--repeat", "N", "ask each model N times, and compare", options.count_of, default=1)
     options.turn(parser)
 

@@ -221,7 +221,9 @@ def add(parser: options.CommandParser) -> None:
         "Serve what was recorded, read only, as an MCP server over stdio: to Claude Code, tui-host, or another host."
     )
     parser.epilog = "To add it to Claude Code:\n  claude mcp add recorded -- tui-host mcp"
-    parser.several("--session", "ID", "serve this session only: an id, its beginning, or «last»", dest="words")
+    parser.option(
+        "--session", "ID", "serve this session only: an id, its beginning, or «last»", dest="words", repeats=True
+    )
 
 
 def run(args: Namespace, settings: Settings) -> int:

@@ -7,11 +7,12 @@ import binascii
 import time
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.chat.call_arguments import LIMIT, canonical
+from tui_host.chat.result_words import progress_words
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.answerers import FlagAnswerer, given_arguments, given_text, with_flags
 from tui_host.cli.commands.server_check import output_faults
@@ -23,7 +24,7 @@ from tui_host.settings.mistakes import nearest
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.servers.catalog import CallProgress, ContentBlock, ServerStatus, Tool
+    from tui_host.servers.catalog import ContentBlock, ServerStatus
     from tui_host.settings.schema import Settings
 
 _DESCRIPTIONS = {
@@ -56,64 +57,97 @@ def run(args: Namespace, settings: Settings) -> int:
     if not 1 <= len(words) <= _MOST_WORDS[args.command]:
         remedy = f"write tui-host {args.command} SERVER {_WORDS[args.command]}"
         raise SettingsError("wrong number of arguments", args.command, remedy)
-    request = _Request(args, settings)
+    sent: dict[str, JSON] = {"uri": words[0]}
+    if args.command == "prompt":
+        sent = {**options.pairs(words[1:], "prompt", "KEY=VALUE")}
+    elif args.command == "call":
+        sent = given_arguments(given_text("".join(words[1:]), "call", 4 * LIMIT), "call JSON")
+    settings = replace(settings, servers={server: replace(settings.servers[server], enabled=True)})
+    host = Host(with_flags(settings, args), source="ask", record=not args.no_record)
+    answerer = host.answerer = FlagAnswerer(args, partial(say, host))
+    value: dict[str, JSON] = {
+        "session": None,
+        "server": server,
+        _MEMBERS[args.command]: words[0],
+        "sent": sent,
+        **dict.fromkeys(("result", "is_error", "output_errors", "ms", "error")),
+    }
+    request = _Request(args, host, answerer, sent, value)
     try:
-        return run_host(request.host, request.send)
+        return run_host(host, request.send)
     except TuiHostError as error:
         if args.json and not isinstance(error, SettingsError):
-            print_value(request.host, {**request.value, "error": error.to_json()})
+            print_value(host, {**value, "error": error.to_json()})
         raise
 
 
+@dataclass(slots=True)
 class _Request:
-    """A request, from the host's start to its end, and the object of `--json` as far as it is known."""
+    """A request, what is sent with it, and the object of `--json` as far as it is known."""
 
-    def __init__(self, args: Namespace, settings: Settings) -> None:
-        self._args = args
-        self._server, self._name, *self._more = args.words
-        self._sent: dict[str, JSON] = {"uri": self._name}
-        if args.command == "prompt":
-            self._sent = {**options.pairs(self._more, "prompt", "KEY=VALUE")}
-        elif args.command == "call":
-            self._sent = given_arguments(given_text("".join(self._more), "call", 4 * LIMIT), "call JSON")
-        only = {self._server: replace(settings.servers[self._server], enabled=True)}
-        settings = with_flags(replace(settings, servers=only), args)
-        self.host = Host(settings, source="ask", record=not args.no_record)
-        self._say = partial(say, self.host)
-        self._answerer = self.host.answerer = FlagAnswerer(args, self._say)
-        self.value: dict[str, JSON] = {
-            "session": None,
-            "server": self._server,
-            _MEMBERS[args.command]: self._name,
-            "sent": self._sent,
-            **dict.fromkeys(("result", "is_error", "output_errors", "ms", "error")),
-        }
+    args: Namespace
+    host: Host
+    answerer: FlagAnswerer
+    sent: dict[str, JSON]
+    value: dict[str, JSON]
 
     async def send(self, _: Interruption) -> int:
         """Send the request and print the answer; returns the exit code."""
         status = await only_server(self.host)
         session = self.host.sessions.new()
         session.is_direct = True  # no model: its title is the call
-        self.value["session"] = None if self._args.no_record else session.id
-        await (self._fill_in(session) if self._args.command == "prompt" else self._call(session, status))
-        mistakes = list(self._answerer.unknown())
+        self.value["session"] = None if self.args.no_record else session.id
+        if self.args.command == "prompt":
+            server, name, *more = self.args.words
+            session.begin_turn(" ".join(("prompt", *self.args.words)))
+            place = session.place(step=1, call=f"direct_{session.turn}")
+            values = options.pairs(more, "prompt", "KEY=VALUE")
+            began = time.perf_counter()
+            filled = await opened(self.host)[0].get_prompt(server, name, values, place=place)
+            took = round((time.perf_counter() - began) * 1000, 1)
+            self.value |= {"result": filled.raw, "is_error": False, "ms": took}
+            blocks = [replace(sent.content, text=f"{sent.role}: {sent.content.text}") for sent in filled.messages]
+            self._print(blocks, [filled.warning])
+        else:
+            await self._call(session, status)
+        mistakes = list(self.answerer.unknown())
         for words in mistakes:
-            self._say(words)
+            say(self.host, words)
         return diagnostics.FAILED if self.value["is_error"] or mistakes else diagnostics.DONE
 
-    async def _call(self, session: Session, status: ServerStatus) -> None:
+    async def _call(self, session: Session, before: ServerStatus) -> None:
         from tui_host.chat.calls import call_directly  # brings anyio, which the first frame need not wait for
 
-        (pool, recorder), tool = opened(self.host), self._tool(status)
+        (pool, recorder), tell, server = opened(self.host), partial(say, self.host), before.name
+        name = READ if self.args.command == "read" else self.args.words[1]
+        tool = next((tool for tool in (*pool.tools(), *before.tools) if tool.name == name), None)
+        if tool is None or tool.problem:
+            if name == READ:
+                raise ServerError("the server declares no resources", server, sent=False)
+            what = f"no tool {name}" if tool is None else f"{name} cannot be called: {tool.problem}"
+            names = [tool.name for tool in before.tools if not tool.problem]
+            raise ServerError(what, server, nearest(name, names), sent=False)
         # Sent all the same: the schema may be wrong, and what the server says then is worth seeing.
-        for misfit in await self.host.misfits(tool.schema, self._sent) or ():
-            self._say(f"the arguments do not fit the schema of {tool.name}: {misfit}")
-        sent, began = canonical(self._sent), time.perf_counter()
+        for misfit in await self.host.misfits(tool.schema, self.sent) or ():
+            tell(f"the arguments do not fit the schema of {tool.name}: {misfit}")
+        sent, began = canonical(self.sent), time.perf_counter()
         try:
-            result = await call_directly(pool, recorder, session, tool, sent, on_progress=self._progressed)
+            result = await call_directly(
+                pool, recorder, session, tool, sent, on_progress=lambda progress: tell(progress_words(progress))
+            )
         finally:
             self.value["ms"] = round((time.perf_counter() - began) * 1000, 1)
-            self._tell_asides(tool, status, pool.statuses()[0])
+            # What the server did beside the answer: log messages, requests that were refused, a page for the tool.
+            now = pool.statuses()[0]
+            if unshown := sum(count for _, count in now.log_counts) - len(now.log):
+                tell(f"{unshown:,} earlier log messages are not shown")
+            for entry in now.log:
+                tell(f"log {entry.level}: {f'{entry.logger}: ' if entry.logger else ''}{entry.text}")
+            for notice in now.notices:
+                if notice not in before.notices:
+                    tell(f"{server}: {notice}")
+            if tool.page:
+                tell(f"the tool has a page, which is not shown: tui-host read {server} {tool.page}")
         self.value |= {"result": result.raw, "is_error": result.is_error}
         warnings = [result.warning]
         if tool.output_schema is not None and not result.is_error:
@@ -122,49 +156,12 @@ class _Request:
             warnings += faults
         self._print(result.content, warnings)
 
-    async def _fill_in(self, session: Session) -> None:
-        session.begin_turn(" ".join(("prompt", self._server, self._name, *self._more)))
-        place = session.place(step=1, call=f"direct_{session.turn}")
-        values = options.pairs(self._more, "prompt", "KEY=VALUE")
-        began = time.perf_counter()
-        filled = await opened(self.host)[0].get_prompt(self._server, self._name, values, place=place)
-        self.value |= {"result": filled.raw, "is_error": False, "ms": round((time.perf_counter() - began) * 1000, 1)}
-        blocks = [replace(sent.content, text=f"{sent.role}: {sent.content.text}") for sent in filled.messages]
-        self._print(blocks, [filled.warning])
-
-    def _tool(self, status: ServerStatus) -> Tool:
-        name = READ if self._args.command == "read" else self._name
-        tool = next((tool for tool in (*opened(self.host)[0].tools(), *status.tools) if tool.name == name), None)
-        if tool is not None and not tool.problem:
-            return tool
-        if name == READ:
-            raise ServerError("the server declares no resources", self._server, sent=False)
-        what = f"no tool {name}" if tool is None else f"{name} cannot be called: {tool.problem}"
-        names = [tool.name for tool in status.tools if not tool.problem]
-        raise ServerError(what, self._server, nearest(name, names), sent=False)
-
-    def _tell_asides(self, tool: Tool, before: ServerStatus, now: ServerStatus) -> None:
-        """Say what the server did beside the answer: log messages, requests that were refused, a page for the tool."""
-        if unshown := sum(count for _, count in now.log_counts) - len(now.log):
-            self._say(f"{unshown:,} earlier log messages are not shown")
-        for entry in now.log:
-            self._say(f"log {entry.level}: {f'{entry.logger}: ' if entry.logger else ''}{entry.text}")
-        for notice in now.notices:
-            if notice not in before.notices:
-                self._say(f"{self._server}: {notice}")
-        if tool.page:
-            self._say(f"the tool has a page, which is not shown: tui-host read {self._server} {tool.page}")
-
-    def _progressed(self, progress: CallProgress) -> None:
-        of = f"/{progress.total:g}" if progress.total is not None else ""
-        self._say(f"{progress.progress:g}{of} {progress.message}".strip())
-
     def _print(self, content: Sequence[ContentBlock], warnings: Sequence[str]) -> None:
-        if self._args.json:
+        if self.args.json:
             print_value(self.host, self.value)
         redacted = self.host.redactor.text
-        for block in () if self._args.json else content:
-            if self._args.command != "read":
+        for block in () if self.args.json else content:
+            if self.args.command != "read":
                 address = f" {block.uri}" if block.kind == "resource_link" and block.uri not in block.text else ""
                 output.text(redacted(block.text + address))
             elif block.data and not output.is_terminal():  # a pipe or file gets a resource's exact bytes
@@ -175,6 +172,6 @@ class _Request:
             else:
                 output.raw([redacted(block.text).encode(errors="replace")])
         for words in filter(None, warnings):
-            self._say(words)
+            say(self.host, words)
         if self.value["is_error"]:
-            self._say(f"{self._name} reports an error")
+            say(self.host, f"{self.args.words[1]} reports an error")

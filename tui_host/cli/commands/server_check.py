@@ -25,7 +25,6 @@ from tui_host.servers.tool_definitions import NEEDS_TASKS
 
 if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
-    from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus, Tool, ToolOutput
     from tui_host.settings.schema import Settings
 
@@ -91,7 +90,20 @@ def run(args: Namespace, settings: Settings) -> int:
         await pool.listed(LIST_SECONDS)  # ready servers may still be listing
         checked = [await check_server(status, recorder, host.misfits) for status in pool.statuses()]
         for name, sent in calls:
-            await _call(host, checked[0], name, sent)
+            server, place = checked[0], Place(session="", call=f"check_{name}")
+            tool = next((tool for tool in server.status.tools if tool.name == name and tool.problem is None), None)
+            if tool is None:
+                server.note("mistake", "there is no such tool to call", name)
+                continue
+            try:
+                result = await pool.call(
+                    tool.server, name, sent, place=place, fingerprint=tool.fingerprint, on_progress=lambda _: None
+                )
+            except ServerError as error:
+                server.note("mistake", f"the call failed: {error}", name)
+                continue
+            for words in filter(None, (result.warning, *await output_faults(tool, result, host.misfits))):
+                server.note("mistake", words, name)
         if args.json:
             print_value(host, {"servers": [_to_json(server) for server in checked]})
         for row in () if args.json else (row for server in checked for row in lines_of(server)):
@@ -103,24 +115,6 @@ def run(args: Namespace, settings: Settings) -> int:
         return diagnostics.DONE if is_right else diagnostics.FAILED
 
     return run_host(host, check)
-
-
-async def _call(host: Host, checked: CheckedServer, name: str, sent: bytes) -> None:
-    pool, _ = opened(host)
-    tool = next((tool for tool in checked.status.tools if tool.name == name and tool.problem is None), None)
-    if tool is None:
-        checked.note("mistake", "there is no such tool to call", name)
-        return
-    place = Place(session="", call=f"check_{name}")
-    try:
-        result = await pool.call(
-            tool.server, name, sent, place=place, fingerprint=tool.fingerprint, on_progress=lambda _: None
-        )
-    except ServerError as error:
-        checked.note("mistake", f"the call failed: {error}", name)
-        return
-    for words in filter(None, (result.warning, *await output_faults(tool, result, host.misfits))):
-        checked.note("mistake", words, name)
 
 
 def _to_json(checked: CheckedServer) -> dict[str, JSON]:
@@ -187,7 +181,17 @@ async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfit
         _check_lists(checked)
         for tool in status.tools:
             await _check_tool(checked, tool, misfits)
-        _check_names(checked)
+        # Names that a dialect's rule changes.
+        offered = [(tool.server, tool.name) for tool in status.tools if tool.problem is None]
+        changed: dict[tuple[str, str], list[str]] = {}
+        for dialect in DIALECTS.values():
+            table = NameTable.make(offered, dialect.name_rule)
+            for server, tool in offered:
+                name = table.name(server, tool)
+                if name != f"{server}__{tool}":
+                    changed.setdefault((tool, name), []).append(dialect.name)
+        for (tool, name), dialects in changed.items():
+            checked.note("advice", f"a model sees it as {name} ({', '.join(dialects)})", tool)
     return checked
 
 
@@ -249,16 +253,3 @@ async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> N
     bare = [name for name, inner in properties.items() if not mapping(inner).get("description")]
     if bare:
         checked.note("advice", f"arguments without a description: {', '.join(bare[:_NAMES])}", tool.name)
-
-
-def _check_names(checked: CheckedServer) -> None:
-    offered = [(tool.server, tool.name) for tool in checked.status.tools if tool.problem is None]
-    changed: dict[tuple[str, str], list[str]] = {}
-    for dialect in DIALECTS.values():
-        names = NameTable.make(offered, dialect.name_rule)
-        for server, tool in offered:
-            name = names.name(server, tool)
-            if name != f"{server}__{tool}":
-                changed.setdefault((tool, name), []).append(dialect.name)
-    for (tool, name), dialects in changed.items():
-        checked.note("advice", f"a model sees it as {name} ({', '.join(dialects)})", tool)

@@ -35,7 +35,7 @@ def add(parser: options.CommandParser) -> None:
     parser.flag("--json", options.AS_JSON)
     parser.words("*", "FILE", "read this file; - reads standard input")
     parser.flag("--all", "add all")
-    parser.several("--only", "NAME", "add this server")
+    parser.option("--only", "NAME", "add this server", repeats=True)
     parser.flag("--dry-run", "only show the servers")
 
 

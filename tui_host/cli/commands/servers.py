@@ -44,8 +44,8 @@ def add(parser: options.CommandParser) -> None:
             parser.description = ADD
             parser.usage = "tui-host servers add [OPTIONS] NAME URL | NAME -- COMMAND…"
             parser.words("+", "NAME", "the server's name, then its URL or command")
-            parser.several("--env", "NAME=VALUE", "an environment variable of the command")
-            parser.several("--header", "NAME:VALUE", "a header of every request to the URL")
+            parser.option("--env", "NAME=VALUE", "an environment variable of the command", repeats=True)
+            parser.option("--header", "NAME:VALUE", "a header of every request to the URL", repeats=True)
         case _:
             parser.words("+", "SERVER", "the servers' names")
 

@@ -69,9 +69,9 @@ def add(parser: options.CommandParser) -> None:
     parser.option("--ca-file", "FILE", "certificates to trust instead of the system's", options.path_of)
     words = "an origin without a path, such as app://obsidian.md"
     origin_of = options.checked(lambda text: text if _ORIGIN.fullmatch(text) else None, words)
-    parser.several("--allow-origin", "ORIGIN", "accept requests with this Origin", origin_of)
+    parser.option("--allow-origin", "ORIGIN", "accept requests with this Origin", origin_of, repeats=True)
     words = "accept requests to this host name, such as host.docker.internal"
-    parser.several("--allow-host", "NAME", words, options.name_of)
+    parser.option("--allow-host", "NAME", words, options.name_of, repeats=True)
 
 
 def run(args: Namespace, environment: Mapping[str, str]) -> int:

@@ -114,7 +114,14 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
         diagnostics.tell("nothing was written")
         code = diagnostics.REFUSED
     elif not args.dry_run:
-        copies = {plan.file.path: _write(plan) for plan in changed}
+        for plan in changed:
+            path = shown_path(plan.file.path)
+            backup = copies[plan.file.path] = files.replace_content(plan.file, plan.data, plan.untapped)
+            if backup is None:  # the file has its content from before taps again
+                diagnostics.tell(f"{path} is restored to the byte")
+            else:
+                kept = f"its former content is kept as {shown_path(backup)}, with all its keys"
+                diagnostics.tell(f"{path} is written; {kept}")
         diagnostics.tell(f"restart {host.title} or its servers to apply the change")
         if is_install:
             file = ("--file", str(args.file)) if args.file else ()
@@ -187,14 +194,3 @@ def _asked() -> bool:
     termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)  # keys typed before the question do not count as its answer
     diagnostics.write("Write this? y yes, n no: ")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _write(plan: _Plan) -> Path | None:
-    """Write a file; returns its backup, None if the file has its content from before taps again."""
-    path = shown_path(plan.file.path)
-    backup = files.replace_content(plan.file, plan.data, plan.untapped)
-    if backup is None:
-        diagnostics.tell(f"{path} is restored to the byte")
-        return None
-    diagnostics.tell(f"{path} is written; its former content is kept as {shown_path(backup)}, with all its keys")
-    return backup
