@@ -178,7 +178,18 @@ async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfit
         first = noise[0] if noise else ""
         checked.note("mistake", f"{status.malformed:,} lines on standard output are no JSON-RPC: «{first}»")
     if status.state == "ready":
-        _check_lists(checked)
+        unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
+        for notice in unlisted:
+            checked.note("mistake", notice)
+        resources = (*status.resources, *status.templates)
+        for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
+            is_told = any(notice.startswith(name) for notice in unlisted)
+            if name in mapping(status.capabilities) and not listed and not is_told:
+                checked.note("advice", f"it declares {name} and has none")
+            # Tools without a description are named one by one: a model needs theirs most.
+            bare = [item.name or "?" for item in listed if not item.description and name != "tools"]
+            if bare:
+                checked.note("advice", f"{name} without a description: {', '.join(bare[:_NAMES])}")
         for tool in status.tools:
             await _check_tool(checked, tool, misfits)
         # Names that a dialect's rule changes.
@@ -211,23 +222,6 @@ def tokens_of(tool: Tool) -> int:
     """Estimate the tokens of a tool's definition in a request."""
     definition = {"name": f"{tool.server}__{tool.name}", "description": tool.description, "parameters": tool.schema}
     return estimate_tokens(json.dumps(definition, ensure_ascii=False, separators=(",", ":")).encode(errors="replace"))
-
-
-def _check_lists(checked: CheckedServer) -> None:
-    status = checked.status
-    unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
-    for notice in unlisted:
-        checked.note("mistake", notice)
-    resources = (*status.resources, *status.templates)
-    for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
-        is_told = any(notice.startswith(name) for notice in unlisted)
-        if name in mapping(status.capabilities) and not listed and not is_told:
-            checked.note("advice", f"it declares {name} and has none")
-        # Tools without a description are named one by one: a model needs theirs most.
-        if name != "tools":
-            bare = [item.name or "?" for item in listed if not item.description]
-            if bare:
-                checked.note("advice", f"{name} without a description: {', '.join(bare[:_NAMES])}")
 
 
 async def _check_tool(checked: CheckedServer, tool: Tool, misfits: Misfits) -> None:

@@ -41,17 +41,12 @@ def add(parser: options.CommandParser) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """A server that could be imported, under a name that is free; `known_as` names a configured one that does the same."""
+    """A server that could be imported, under a name that is free; `why_not` says why it cannot, empty if it can."""
 
     entry: HostEntry
     host: str
     file: str
-    known_as: str = ""
-
-    @property
-    def why_not(self) -> str:
-        """Why the server cannot be added, empty if it can."""
-        return self.entry.problem or (f"the same server as {self.known_as}" if self.known_as else "")
+    why_not: str
 
     @property
     def address(self) -> str:
@@ -139,7 +134,7 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
 def _read(file: HostFile, host: KnownHost) -> Iterator[_Candidate]:
     where = shown_path(file.path)
     for entry in read_host_entries(file.text, host, where=where):
-        yield _Candidate(entry=entry, host=host.title, file=where)
+        yield _Candidate(entry=entry, host=host.title, file=where, why_not=entry.problem)
 
 
 def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterator[_Candidate]:
@@ -160,7 +155,8 @@ def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterat
                 name, number = f"{name[:37]}-{number}", number + 1
         if not same:
             specs[name] = spec
-        yield replace(candidate, entry=replace(entry, name=name), known_as=same)
+        why_not = f"the same server as {same}" if same else ""
+        yield replace(candidate, entry=replace(entry, name=name), why_not=why_not)
 
 
 def _actions(spec: ServerSpec) -> tuple[object, ...]:

@@ -77,24 +77,21 @@ def run(args: Namespace, settings: Settings) -> int:
         case "servers login" | "servers logout":
             return _log_in_or_out(settings, args.words, is_in=args.command == "servers login")
         case _:
-            _remove_or_switch(settings, args.words, args.command.partition(" ")[2])
+            action = args.command.partition(" ")[2]
+            for name in (name if action == "remove" else name.partition(".")[0] for name in args.words):
+                if name not in settings.servers:
+                    raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
+            if action != "remove":
+                save_switches(settings, dict.fromkeys(args.words, action == "enable"))  # all or none: one write
+            for name in args.words:
+                if action == "remove":
+                    diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
+                    continue
+                diagnostics.tell(f"{name} is {action}d")
+                spec = settings.servers.get(name)
+                if action == "enable" and spec is not None and not spec.enabled:
+                    diagnostics.tell(f"it runs: {describe(spec)}")
     return diagnostics.DONE
-
-
-def _remove_or_switch(settings: Settings, names: Sequence[str], action: str) -> None:
-    for name in (name if action == "remove" else name.partition(".")[0] for name in names):
-        if name not in settings.servers:
-            raise SettingsError(f"no server {name}", "servers", nearest(name, tuple(settings.servers)))
-    if action == "remove":
-        for name in names:
-            diagnostics.tell(f"{name} is removed: {shown_path(remove_entry(settings, name))} is deleted")
-        return
-    save_switches(settings, dict.fromkeys(names, action == "enable"))  # all or none: one write
-    for name in names:
-        diagnostics.tell(f"{name} is {action}d")
-        spec = settings.servers.get(name)
-        if action == "enable" and spec is not None and not spec.enabled:
-            diagnostics.tell(f"it runs: {describe(spec)}")
 
 
 def _add(settings: Settings, name: str, words: Sequence[str], args: Namespace) -> None:
