@@ -10,13 +10,13 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import (
+    ITEM_FORM,
     AnswerItem,
     CallItem,
     Conversation,
     NoteItem,
     UserItem,
     item_from_text,
-    item_to_text,
     title_of,
 )
 from tui_host.chat.policy import Policy
@@ -69,7 +69,7 @@ def test_a_note_that_is_said_again_is_one_line_that_counts() -> None:
     notes = [item for item in session.conversation if isinstance(item, NoteItem)]
     assert [note.what for note in notes] == ["taken back", "another", *["taken back"] * 3]
     assert [note.times for note in notes] == [2, 1, 1, 1, 1]
-    assert item_from_text(item_to_text(notes[0])) == notes[0]
+    assert item_from_text(ITEM_FORM.write(notes[0])) == notes[0]
 
 
 def test_a_title_is_the_first_line_cut_short() -> None:
@@ -81,7 +81,7 @@ def test_a_title_is_the_first_line_cut_short() -> None:
 
 def again(text: str) -> str:
     if text.startswith('{"item"'):
-        return item_to_text(item_from_text(text))
+        return ITEM_FORM.write(item_from_text(text))
     found = message_from_text(text)
     return "" if found is None else message_to_text(found)
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_passed_over_or_told_in_its_place() -> None:
 
 def test_what_an_earlier_process_left_open_is_told_as_cut() -> None:
     left = [call("a", turn=2, state="waiting"), call("b", turn=2, state="running")]
-    conversation = Conversation(list(map(item_to_text, [*TALK, *left])))
+    conversation = Conversation(list(map(ITEM_FORM.write, [*TALK, *left])))
     assert (conversation.said(1), conversation.said(10)) == (["two"], ["one \u4e2d", "two"])
     conversation.close_open()
     assert list(conversation)[3:] == [

@@ -16,7 +16,7 @@ from tests.servers.rich_server import CONTENTS, png
 from tui_host.chat.attachments import MOST_TEXT, read_attached, unmarked
 from tui_host.chat.conversation import NoteItem
 from tui_host.chat.images import LARGEST_IMAGE_BYTES, image_of
-from tui_host.chat.result_words import content_lines, output_text, result_of, shortened, structured_text, text_of
+from tui_host.chat.result_words import content_lines, result_of, shortened, structured_text, text_of
 from tui_host.chat.session import message_parts
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall
@@ -38,7 +38,8 @@ RESULTS: list[tuple[ToolOutput | ContentBlock, str]] = [
 
 def test_a_result_is_told_as_text() -> None:
     for output, text in RESULTS:
-        assert output_text(output if isinstance(output, ToolOutput) else ToolOutput(content=(output,))) == text
+        given = output if isinstance(output, ToolOutput) else ToolOutput(content=(output,))
+        assert text_of(result_of(CALL, given)) == text
 
 
 LINES = f"""\

@@ -129,11 +129,6 @@ def _framed(kind: str, attributes: str, text: str) -> str:
     return f"\n\n<{tag} {attributes}>\n{text.rstrip()}\n</{tag}>"
 
 
-def with_marks(text: str, attached: Sequence[Attached]) -> str:
-    """Append one line per file, the file's mark, below the text."""
-    return "\n\n".join((text, "\n".join(f"[{file.words}]" for file in attached))) if attached else text
-
-
 def unmarked(text: str, known: Sequence[str] = ()) -> str:
     """Replace marks that have no file by `@name`, so that a typed mark is not mistaken for an attachment."""
     return _MARK.sub(lambda mark: mark[0] if mark[0] in known else f"@{mark[1]}", text)

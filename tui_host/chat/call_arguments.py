@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from math import isinf
 
 from tui_host.capture.json.reading import DEPTH, is_deeper
 from tui_host.errors import JSON, TuiHostError
@@ -27,9 +28,7 @@ def read_json(text: str, subject: str = "the contents") -> JSON:
     if is_deeper(text):
         raise TuiHostError(f"{subject} nest deeper than {DEPTH} levels")
     try:
-        value: JSON = json.loads(
-            text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, parse_float=_finite
-        )
+        value: JSON = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_finite, parse_float=_finite)
     except json.JSONDecodeError as error:
         if text[: error.pos].strip() == text[error.pos :].strip():  # a gateway's fault, not the model's
             raise TuiHostError(f"the server sent {subject} twice: the second time repeats the first") from error
@@ -60,13 +59,11 @@ def _no_duplicates(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
     return value
 
 
-def _no_constant(word: str) -> JSON:
-    raise TuiHostError(f"{word} is not JSON")
-
-
 def _finite(text: str) -> float:
     value = float(text)
-    if value in (float("inf"), float("-inf")):
+    if not text[-1].isdigit():  # a word that Python takes for a number
+        raise TuiHostError(f"{text} is not JSON")
+    if isinf(value):
         raise TuiHostError(f"the number {text[:40]} is too large")
     return value
 

@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -16,7 +16,7 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.chat import result_words as wording
 from tui_host.chat.call_arguments import canonical, changed_numbers, read_arguments
 from tui_host.chat.conversation import CallItem, CallState
-from tui_host.chat.next_request import HUB
+from tui_host.chat.next_request import HUB, interpret
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.chat.turn_result import Outcome
 from tui_host.errors import JSON, ServerError, TuiHostError
@@ -46,36 +46,26 @@ SentCall: TypeAlias = tuple[str, str, bytes]
 _Undecided: TypeAlias = tuple[Outcome, CallRequest]
 
 
+@dataclass(slots=True, kw_only=True)
 class Calls:
     """All calls of a step, with an outcome for each, in the order of the answer.
 
     `repeats` counts the turn's equal calls; `stop` ends the turn.
     """
 
-    def __init__(
-        self,
-        services: Services,
-        session: Session,
-        request: NextRequest,
-        *,
-        repeats: Counter[SentCall],
-        stop: Callable[[], None],
-    ) -> None:
-        self._services = services
-        self._session = session
-        self._request = request
-        self._repeats = repeats
-        self._stop = stop
-        # Names are looked up among the tools of now: a server may have changed them since the request.
-        self._tools = {(tool.server, tool.name): tool for tool in services.pool.tools()}
-        self.outcomes: list[Outcome] = []
+    services: Services
+    session: Session
+    request: NextRequest
+    repeats: Counter[SentCall]
+    stop: Callable[[], None]
+    outcomes: list[Outcome] = field(default_factory=list[Outcome])
 
     def read(self, calls: Sequence[FoldedCall], *, cut: str) -> None:
         """Show each call in the chat and find its tool; `cut` says why the answer was cut. What cannot be run gets its result at once."""
-        session = self._session
+        session = self.session
         for folded in calls:
             call = folded.call
-            server, name = self._request.offer.table.resolve(call.name) or ("", call.name)
+            server, name = self.request.offer.table.resolve(call.name) or ("", call.name)
             item = CallItem(
                 turn=session.turn, step=session.step, call=call.id, server=server, tool=name, asked=call.arguments
             )
@@ -94,7 +84,7 @@ class Calls:
         """Decide and run each call, in the order of the answer. `results` is correct after a cancellation too."""
         asked = [(outcome, outcome.request) for outcome in self.outcomes if outcome.request is not None]
         async with anyio.create_task_group() as group:
-            self._session.wait_for("tools")
+            self.session.wait_for("tools")
             asked = await self._apply_rules(asked, group)
             while asked:
                 asked = [await self._with_misfits(outcome, request) for outcome, request in asked]
@@ -138,10 +128,10 @@ class Calls:
         """Find out which tool is called, with which arguments, and show the call. Raises TuiHostError for one that cannot be run."""
         if cut:
             raise TuiHostError(f"the arguments were cut {cut}")
-        offer, meant = self._request.offer, outcome.call
-        if offer.hub is not None:
+        offer, meant = self.request.offer, outcome.call
+        if offer.behind is not None:
             outcome.server, outcome.tool = HUB, meant.name
-            answer = offer.hub.interpret(meant, self._spoken)
+            answer = interpret(meant, offer.behind, self._spoken)
             if isinstance(answer, str):  # it needs no decision and no server
                 outcome.by_host, outcome.result = True, ToolResult(call=meant, content=(Text(text=answer),))
                 self._show(outcome, state="done", words="answered by the host", result=answer)
@@ -150,7 +140,9 @@ class Calls:
         outcome.server, outcome.tool = offer.table.resolve(meant.name) or ("", meant.name)
         outcome.item = replace(outcome.item, asked=meant.arguments)
         outcome.asked = meant.arguments
-        tool = self._tools.get((outcome.server, outcome.tool))
+        # Looked up among the tools of now: a server may have changed them since the request.
+        named, tools = (outcome.server, outcome.tool), self.services.pool.tools()
+        tool = next((tool for tool in tools if (tool.server, tool.name) == named), None)
         if tool is None:
             others = [other for other in offer.known if other.name != meant.name]
             near = [self._spoken(candidate) for candidate in nearest(meant.name, others)]
@@ -159,38 +151,42 @@ class Calls:
         value = read_arguments(meant.arguments)
         offered = offer.table.name(tool.server, tool.name)
         outcome.resolved_from = meant.name if meant.name != offered else ""
-        if offered in self._request.adapted:
-            value = self._request.adapted[offered].original(value)
+        if offered in self.request.adapted:
+            value = self.request.adapted[offered].original(value)
         outcome.asked = value
         # The hub writes the inner arguments anew: only the whole call has the numbers as the model wrote them.
         outcome.changed_numbers = changed_numbers(outcome.call.arguments)
-        tool = described(tool, value)
+        # Of a resource reader, the person is shown what the requested resource is.
+        uri = mapping(value).get("uri")
+        resource = next((resource for resource in tool.resources or () if resource.uri == uri), None)
+        if resource is not None:
+            tool = replace(tool, title=resource.name, description=resource.description)
         outcome.request = CallRequest(
             call=outcome.call.id,
             tool=tool,
             arguments=canonical(value),
-            changed=difference(self._session.policy.approved.get((tool.server, tool.name)), tool),
+            changed=difference(self.session.policy.approved.get((tool.server, tool.name)), tool),
             changed_numbers=outcome.changed_numbers,
         )
         self._show(outcome)
 
     def _spoken(self, name: str) -> str:
-        return self._request.protocol.spoken(name, self._request.offer.known)
+        return self.request.protocol.spoken(name, self.request.offer.known)
 
     # What became of a call.
 
     def _show(self, outcome: Outcome, *, keep: bool = True, **changes: object) -> None:
         outcome.item = replace(outcome.item, server=outcome.server, tool=outcome.tool, **changes)
         if outcome.number is None:
-            outcome.number = self._session.conversation.add(outcome.item)
+            outcome.number = self.session.conversation.add(outcome.item)
         else:
-            self._session.conversation.put(outcome.number, outcome.item, keep=keep)
+            self.session.conversation.put(outcome.number, outcome.item, keep=keep)
 
     def _record(self, outcome: Outcome, decision: Decision, *, state: CallState) -> None:
         """Keep a decision, as a record too, and show it."""
         outcome.decision, outcome.sent = decision, decision.is_approval
-        place = self._session.place(step=self._session.step, call=outcome.call.id)
-        self._services.recorder.append(outcome.record(place))
+        place = self.session.place(step=self.session.step, call=outcome.call.id)
+        self.services.recorder.append(outcome.record(place))
         words, sent = decision.words, ""
         if outcome.sent:
             sent = decision.arguments.decode()
@@ -202,7 +198,7 @@ class Calls:
 
     async def _apply_rules(self, asked: Sequence[_Undecided], group: TaskGroup) -> list[_Undecided]:
         """Decide by rules, again each time, since a permission may have been given; returns the calls to ask about."""
-        pool, policy = self._services.pool, self._session.policy
+        pool, policy = self.services.pool, self.session.policy
         left: list[_Undecided] = []
         for outcome, first in asked:
             request = first
@@ -221,7 +217,7 @@ class Calls:
 
     async def _with_misfits(self, outcome: Outcome, request: CallRequest) -> _Undecided:
         if outcome.misfits is None:
-            outcome.misfits = await self._services.misfits(request.tool.schema, outcome.asked)
+            outcome.misfits = await self.services.misfits(request.tool.schema, outcome.asked)
             if outcome.misfits:
                 self._show(outcome, misfits="\n".join(outcome.misfits))
         return outcome, replace(request, misfits=outcome.misfits)
@@ -241,24 +237,24 @@ class Calls:
         questions: list[Question] = []
         for outcome, request in asked:
             on_answer = partial(answered, outcome)
-            questions.append(Question(request, answered=on_answer, clock=self._services.clock, later=later))
+            questions.append(Question(request, answered=on_answer, clock=self.services.clock, later=later))
             self._show(outcome, state="waiting")
-        self._session.questions = questions
-        self._session.wait_for("you")
+        self.session.questions = questions
+        self.session.wait_for("you")
         try:
-            await self._services.approver.decide(questions)
+            await self.services.approver.decide(questions)
             for question in questions:  # an open one takes this answer; the others have theirs
                 question.answer(question.request.decided("rejected", "default", NOBODY))
         finally:
             for question in questions:  # a key pressed late must not decide a call of a turn that has ended
                 question.is_void = True
-            self._session.questions = []
-        self._session.wait_for("tools")
+            self.session.questions = []
+        self.session.wait_for("tools")
         return again
 
     def _redefined(self, request: CallRequest) -> CallRequest | None:
         """Return the request with the tool's definition of now, None if that has not changed."""
-        before, tools = request.tool, self._services.pool.tools()
+        before, tools = request.tool, self.services.pool.tools()
         now = next((tool for tool in tools if (tool.server, tool.name) == (before.server, before.name)), before)
         if now.fingerprint == before.fingerprint:
             return None
@@ -270,11 +266,11 @@ class Calls:
             outcome.result = wording.rejection_of(outcome.call, decision)
             self._record(outcome, decision, state="rejected")
             if decision.stop:
-                self._stop()
+                self.stop()
             return
         if decision.by == "person" and outcome.request is not None:
             tool = outcome.request.tool  # what the question before its next call compares with: seen by a person
-            self._session.policy.approved[tool.server, tool.name] = tool
+            self.session.policy.approved[tool.server, tool.name] = tool
         self._record(outcome, decision, state="running")  # before it is sent: a killed program leaves the decision
         group.start_soon(self._send, outcome, decision)
 
@@ -284,17 +280,17 @@ class Calls:
         await anyio.lowlevel.checkpoint_if_cancelled()  # if the turn was stopped since, send nothing
         outcome.began = True
         sent = (outcome.server, outcome.tool, decision.arguments)
-        self._repeats[sent] += 1
-        if self._repeats[sent] == EQUAL_CALLS and decision.by == "flag":  # no person sees each call before it runs
+        self.repeats[sent] += 1
+        if self.repeats[sent] == EQUAL_CALLS and decision.by == "flag":  # no person sees each call before it runs
             what = f"{outcome.server}.{outcome.tool} runs for the third time in this turn with the same arguments"
-            self._session.note(what, remedy="without the flag that allows it, each call is asked about")
+            self.session.note(what, remedy="without the flag that allows it, each call is asked about")
         began = time.perf_counter()
         try:
-            output = await self._services.pool.call(
+            output = await self.services.pool.call(
                 outcome.server,
                 outcome.tool,
                 decision.arguments,
-                place=self._session.place(step=self._session.step, call=outcome.call.id),
+                place=self.session.place(step=self.session.step, call=outcome.call.id),
                 fingerprint=decision.fingerprint,
                 # A server may report a hundred times a second: the frames are on the disk, the item waits for its end.
                 on_progress=lambda report: self._show(outcome, keep=False, progress=wording.progress_words(report)),
@@ -315,23 +311,18 @@ class Calls:
                 words=f"{decision.words}; {wording.SENT_AGAIN}" if output.is_resent else outcome.item.words,
             )
             with anyio.CancelScope(shield=True):  # whoever stops the turn now still gets the result
-                await self._services.until_kept()
+                await self.services.until_kept()
         outcome.milliseconds = (time.perf_counter() - began) * 1000
         outcome.is_error = result.is_error
         outcome.result = wording.told_of(result, outcome.decision if outcome.sent else None)
         state, text = "failed" if result.is_error else "done", wording.text_of(result)
         self._show(outcome, state=state, result=text, milliseconds=outcome.milliseconds)
-        if output is not None:
-            await self._check_output(outcome, output)
-
-    async def _check_output(self, outcome: Outcome, output: ToolOutput) -> None:
-        """Check the structured content against the tool's output schema, after the result is shown."""
-        # A failed call owes no structured content. Source: MCP 2025-11-25, Tools, Output Schema.
+        # The structured content is checked after the result is shown.
         schema = None if outcome.request is None else outcome.request.tool.output_schema
-        if not isinstance(schema, Mapping | bool) or output.is_error:
-            return
+        if output is None or output.is_error or not isinstance(schema, Mapping | bool):
+            return  # a failed call owes none. Source: MCP 2025-11-25, Tools, Output Schema.
         if output.has_structured:
-            outcome.output_misfits = await self._services.misfits(schema, output.structured)
+            outcome.output_misfits = await self.services.misfits(schema, output.structured)
             words = [wording.UNCHECKED] if outcome.output_misfits is None else outcome.output_misfits
         else:
             words = outcome.output_misfits = [wording.NO_STRUCTURE]
@@ -379,13 +370,6 @@ async def call_directly(
         session.conversation.put(number, replace(item, milliseconds=(time.perf_counter() - began) * 1000))
         session.save()
     return output
-
-
-def described(tool: Tool, arguments: JSON) -> Tool:
-    """Return a resource reader with the title and description of the requested resource; returns a real tool unchanged."""
-    uri = mapping(arguments).get("uri")
-    match = next((resource for resource in tool.resources or () if resource.uri == uri), None)
-    return tool if match is None else replace(tool, title=match.name, description=match.description)
 
 
 def difference(before: Tool | None, now: Tool) -> str:

@@ -55,10 +55,6 @@ class Figures:
     seconds: float | None = None
     model_seconds: float | None = None
 
-    @property
-    def injected_total(self) -> int:
-        return sum(self.bill.put_in.values())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedRun:
@@ -81,7 +77,7 @@ class ComparedRun:
                 "sent": figures.bill.size,
                 "received": figures.received,
                 "tools": sum(tool.size for tool in figures.bill.tools),
-                "injected": figures.injected_total,
+                "injected": sum(figures.bill.put_in.values()),
                 "injected_for": dict(figures.bill.put_in),
                 "cut": figures.cut,
             },
@@ -123,22 +119,7 @@ def comparison_to_json(column: ComparedModel, runs: Sequence[ComparedRun]) -> di
     calls = Counter(name for names in called for name in names)
     misfits = (outcome.misfits or () for run in runs for outcome in run.result.outcomes)
     answers = Counter(run.result.answer for run in runs).most_common()
-    return {
-        "model": str(column.model),
-        "protocol": column.protocol,
-        "runs": [run.to_json() for run in runs],
-        "tools": [
-            {"server": server, "tool": tool, "runs": within[server, tool], "calls": count}
-            for (server, tool), count in calls.items()
-        ],
-        "varying": _varying(runs),
-        "schema_errors": sum(map(len, misfits)),
-        "answers": [{"answer": answer, "runs": count} for answer, count in answers],
-    }
-
-
-def _varying(runs: Sequence[ComparedRun]) -> list[JSON]:
-    """Find arguments that differ between runs, comparing the first calls of each tool, then the second calls, and so on."""
+    # Arguments that differ between runs: the first calls of each tool are compared, then the second calls, and so on.
     asked: dict[tuple[str, str, int], list[Mapping[str, JSON]]] = {}
     for run in runs:
         seen: Counter[tuple[str, str]] = Counter()
@@ -147,11 +128,22 @@ def _varying(runs: Sequence[ComparedRun]) -> list[JSON]:
                 seen[outcome.server, outcome.tool] += 1
                 key = (outcome.server, outcome.tool, seen[outcome.server, outcome.tool])
                 asked.setdefault(key, []).append(outcome.asked)
-    found: list[JSON] = []
-    for (server, tool, number), calls in asked.items():
-        for name in dict.fromkeys(name for arguments in calls for name in arguments):
-            values = Counter(canonical(call[name]).decode() if name in call else None for call in calls).most_common()
+    varying: list[JSON] = []
+    for (server, tool, number), given in asked.items():
+        for name in dict.fromkeys(name for arguments in given for name in arguments):
+            values = Counter(canonical(call[name]).decode() if name in call else None for call in given).most_common()
             if len(values) > 1:
                 texts = [{"json": value, "runs": count} for value, count in values]
-                found.append({"server": server, "tool": tool, "call": number, "argument": name, "values": texts})
-    return found
+                varying.append({"server": server, "tool": tool, "call": number, "argument": name, "values": texts})
+    return {
+        "model": str(column.model),
+        "protocol": column.protocol,
+        "runs": [run.to_json() for run in runs],
+        "tools": [
+            {"server": server, "tool": tool, "runs": within[server, tool], "calls": count}
+            for (server, tool), count in calls.items()
+        ],
+        "varying": varying,
+        "schema_errors": sum(map(len, misfits)),
+        "answers": [{"answer": answer, "runs": count} for answer, count in answers],
+    }

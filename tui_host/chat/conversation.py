@@ -103,22 +103,17 @@ class SummaryItem:
 
 Item: TypeAlias = UserItem | AnswerItem | CallItem | NoteItem | SummaryItem
 STORED, SAID = '{"item":"', '{"item":"user"'
-"""First characters of the text from `item_to_text`: of every item, and of a user item."""
-_FORM = StoredForm(
+"""First characters of the text of `ITEM_FORM`: of every item, and of a user item."""
+ITEM_FORM = StoredForm(
     tag="item",
     sparse=frozenset(("times",)),
     classes={"user": UserItem, "answer": AnswerItem, "call": CallItem, "note": NoteItem, "summary": SummaryItem},
 )
 
 
-def item_to_text(item: Item) -> str:
-    """Serialise the item as a line of JSON that begins with the kind."""
-    return _FORM.write(item)
-
-
 def item_from_text(text: str) -> Item:
-    """Read an item written by `item_to_text`. An unreadable item becomes a note, so that later items keep their numbers."""
-    item = _FORM.read(text, Item)
+    """Read an item written by `ITEM_FORM`. An unreadable item becomes a note, so that later items keep their numbers."""
+    item = ITEM_FORM.read(text, Item)
     if isinstance(item, Item):
         return item
     return NoteItem(turn=0, kind="note", what="this version cannot show this item")
@@ -137,7 +132,7 @@ def without_secrets(item: Item, redact: Callable[[str], str]) -> Item:
 class Conversation:
     """The items of a session, with revision numbers by which a view finds the changed items. Each passes through `redact`; `keep` stores it.
 
-    A stored item is kept as text from `item_to_text` and parsed on first access: a session may have thousands.
+    A stored item is kept as its text and parsed on first access: a session may have thousands.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ Positions count bytes of the stored body, in which a mark replaces each secret.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -46,8 +46,19 @@ class Links:
                 if part.kind == "tool" and part.name in adapted:
                     words = f"adapted for {dialect.name}: {'; '.join(adapted[part.name].changes)}"
                     spans.append(self._link("adapted", _in_request(part.start, part.end), words))
-        if prepared.places:
-            spans += self._in_text(outgoing, {result.call.id: result for result in new_results})
+        if prepared.places:  # results and tool-protocol text that are part of a message's text
+            results = {result.call.id: result for result in new_results}
+            kept, _ = self.redactor.bytes(outgoing.body)
+            pieces = sorted(prepared.places, key=lambda piece: (piece.message, piece.start))
+            places = [(piece.message, piece.start, piece.end) for piece in pieces]
+            found = text_spans(kept, prepared.messages, places, lambda data: self.redactor.bytes(data)[0])
+            for piece, span in zip(pieces, found, strict=True):
+                if span is not None and piece.source != "told":
+                    spans.append(self._link(piece.source, _in_request(*span), piece.words))
+                elif span is not None and piece.call in results:
+                    result = results[piece.call]
+                    words = f"({piece.words}) {text_of(result)}" if piece.words else text_of(result)
+                    spans.append(self._link("told", _in_request(*span), words, result.call))
         if new_results and self.request.protocol.name == "native":
             spans += self._in_messages(outgoing, new_results)
         return spans
@@ -97,23 +108,6 @@ class Links:
                 for result, (first, last) in zip(new_results, spans[-len(new_results) :], strict=True):
                     yield self._link("told", _in_request(first, last), text_of(result), result.call)
                 return
-
-    def _in_text(self, outgoing: Outgoing, results: Mapping[str, ToolResult]) -> Iterator[Link]:
-        """Find results and tool-protocol text that are part of a message's text."""
-        prepared = self.request.prepared
-        kept, _ = self.redactor.bytes(outgoing.body)
-        pieces = sorted(prepared.places, key=lambda piece: (piece.message, piece.start))
-        places = [(piece.message, piece.start, piece.end) for piece in pieces]
-        found = text_spans(kept, prepared.messages, places, lambda data: self.redactor.bytes(data)[0])
-        for piece, span in zip(pieces, found, strict=True):
-            if span is None:
-                continue
-            if piece.source != "told":
-                yield self._link(piece.source, _in_request(*span), piece.words)
-            elif piece.call in results:
-                result = results[piece.call]
-                words = f"({piece.words}) {text_of(result)}" if piece.words else text_of(result)
-                yield self._link("told", _in_request(*span), words, result.call)
 
 
 def _in_request(start: int, end: int) -> Span:

@@ -40,71 +40,76 @@ HUB = "hub"
 LIST, INSPECT, INVOKE = "list_tools", "inspect_tool", "invoke_tool"
 MOST_LISTED, USUALLY_LISTED = 100, 50
 _SHOWN_CHARACTERS = 100
+_LEFT_OUT = "[{}: left out, because the provider refused it]"
 
 
-class Hub:
-    """The three tools that the model uses to find and call all other tools."""
-
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._tools = {tool.name: tool for tool in tools}
-        name: JSON = {"type": "string", "description": "the tool's exact name"}
-        number: JSON = {"type": "integer", "minimum": 0}
-        listed = f"List the tools that there are, by name and description ({MOST_LISTED} at most; more by offset)."
-        invoked = "Call a tool. Inspect it first, and give arguments that fit its schema."
-        params: JSON = {"type": "object", "description": "the tool's arguments"}
-        self.specs = (
-            _hub_spec(LIST, listed, {"limit": number, "offset": number}),
-            _hub_spec(INSPECT, "Show a tool's description and the schema of its arguments.", {"name": name}, "name"),
-            _hub_spec(INVOKE, invoked, {"name": name, "params": params}, "name", "params"),
-        )
-
-    def interpret(self, call: ToolCall, spoken: Callable[[str], str]) -> ToolCall | str:
-        """Return the call that a hub tool stands for, or the host's own answer. Raises TuiHostError with why neither can be given."""
-        own = tool_meant(call.name, self.specs)
-        if own is None:
-            tool = tool_meant(call.name, self._tools.values())
-            if tool is not None:
-                params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
-                remedy = f"call {spoken(INVOKE)} with {params}"
-                raise TuiHostError(f"{call.name} is not offered by itself", remedy=remedy)
-            remedy = f"{spoken(LIST)} names those that there are"
-            raise TuiHostError(f"there is no tool {spoken(call.name)}", remedy=remedy)
-        given = read_arguments(call.arguments)
-        if own.name == LIST:
-            limit, offset = number_or_zero(given.get("limit")), number_or_zero(given.get("offset"))
-            limit, offset = limit if limit > 0 else USUALLY_LISTED, max(offset, 0)
-            some = list(self._tools.values())[offset : offset + min(limit, MOST_LISTED)]
-            lines = [f"Total: {len(self._tools)} tools, offset {offset}, returned {len(some)}", ""]
-            lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
-            return "\n".join(lines)
-        name = given.get("name")
-        if not isinstance(name, str):
-            raise TuiHostError("name is missing", remedy=f"{LIST} names all")
-        tool = tool_meant(name, self._tools.values())
-        if tool is None:
-            raise TuiHostError(f"there is no tool {name[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
-        if own.name == INSPECT:
-            return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
-        return replace(call, name=name, arguments=_json(_params(given, tool)))
+_NAME: JSON = {"type": "string", "description": "the tool's exact name"}
+_NUMBER: JSON = {"type": "integer", "minimum": 0}
+_HUB: Sequence[tuple[str, str, dict[str, JSON], tuple[str, ...]]] = (
+    (
+        LIST,
+        f"List the tools that there are, by name and description ({MOST_LISTED} at most; more by offset).",
+        {"limit": _NUMBER, "offset": _NUMBER},
+        (),
+    ),
+    (INSPECT, "Show a tool's description and the schema of its arguments.", {"name": _NAME}, ("name",)),
+    (
+        INVOKE,
+        "Call a tool. Inspect it first, and give arguments that fit its schema.",
+        {"name": _NAME, "params": {"type": "object", "description": "the tool's arguments"}},
+        ("name", "params"),
+    ),
+)
+"""The tools that the model uses to find and call all other tools: name, description, arguments, and those that are required."""
+HUB_TOOLS = tuple(
+    ToolSpec(
+        name=name,
+        description=description,
+        schema={"type": "object", "properties": properties, "required": [*required]},
+        server=HUB,
+        tool=name,
+    )
+    for name, description, properties, required in _HUB
+)
 
 
-def _hub_spec(name: str, description: str, properties: dict[str, JSON], *required: str) -> ToolSpec:
-    schema: JSON = {"type": "object", "properties": properties, "required": list(required)}
-    return ToolSpec(name=name, description=description, schema=schema, server=HUB, tool=name)
-
-
-def _params(given: Mapping[str, JSON], tool: ToolSpec) -> JSON:
-    """Return the arguments of an invoked tool, which stand under the name that the model was told."""
-    params = given.get("params")
+def interpret(call: ToolCall, behind: Sequence[ToolSpec], spoken: Callable[[str], str]) -> ToolCall | str:
+    """Return the call that a hub tool stands for, or the host's own answer. Raises TuiHostError with why neither can be given."""
+    own = tool_meant(call.name, HUB_TOOLS)
+    if own is None:
+        tool = tool_meant(call.name, behind)
+        if tool is not None:
+            params = f'{{"name": {_json(tool.name)}, "params": {{…}}}}'
+            remedy = f"call {spoken(INVOKE)} with {params}"
+            raise TuiHostError(f"{call.name} is not offered by itself", remedy=remedy)
+        remedy = f"{spoken(LIST)} names those that there are"
+        raise TuiHostError(f"there is no tool {spoken(call.name)}", remedy=remedy)
+    given = read_arguments(call.arguments)
+    if own.name == LIST:
+        limit, offset = number_or_zero(given.get("limit")), number_or_zero(given.get("offset"))
+        limit, offset = limit if limit > 0 else USUALLY_LISTED, max(offset, 0)
+        some = behind[offset : offset + min(limit, MOST_LISTED)]
+        lines = [f"Total: {len(behind)} tools, offset {offset}, returned {len(some)}", ""]
+        lines += [f"- {tool.name}: {' '.join(tool.description.split())}" for tool in some]
+        return "\n".join(lines)
+    name = given.get("name")
+    if not isinstance(name, str):
+        raise TuiHostError("name is missing", remedy=f"{LIST} names all")
+    tool = tool_meant(name, behind)
+    if tool is None:
+        raise TuiHostError(f"there is no tool {name[:_SHOWN_CHARACTERS]!r}", remedy=f"{LIST} names all")
+    if own.name == INSPECT:
+        return f"{tool.name}: {tool.description}\n\nArguments: {_json(tool.schema)}"
+    params: JSON = given.get("params")
     if params is None:
         required = mapping(tool.schema).get("required")
         if required or len(given) > 1:  # a call without them would run with other arguments than the model meant
             needed = f"{tool.name} requires {_json(required)}" if required else "the tool's arguments belong there"
             raise TuiHostError(f"params is missing: {needed}")
-        return {}
+        params = {}
     if not isinstance(params, Mapping):
         raise TuiHostError("params is not a JSON object")
-    return params
+    return replace(call, name=name, arguments=_json(params))
 
 
 def _json(value: JSON) -> str:
@@ -115,7 +120,8 @@ def _json(value: JSON) -> str:
 class Offer:
     """The tools to offer in a request. Depends on the catalog alone (`made_of`), so it is reused until the catalog changes.
 
-    `specs` are sent, `known` are all whose names the model may know (behind the hub too), `adapted` the changed schemas by name.
+    `specs` are sent, `known` are all whose names the model may know, `adapted` the changed schemas by name; behind the hub
+    are `behind`, None where the tools are offered by themselves.
     """
 
     made_of: tuple[object, ...]
@@ -123,7 +129,7 @@ class Offer:
     table: NameTable
     specs: Tools
     known: Tools
-    hub: Hub | None = None
+    behind: Tools | None = None
 
 
 def offer_of(
@@ -135,12 +141,13 @@ def offer_of(
     if before is not None and before.made_of == made_of:
         return before
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-    own = known = Tools(_spec(tool, table.name(tool.server, tool.name)) for tool in tools)
-    hub = Hub(known) if is_hub else None
-    if hub is not None:
-        own, known = Tools(hub.specs), Tools((*hub.specs, *known))
+    own = known = behind = Tools(_spec(tool, table.name(tool.server, tool.name)) for tool in tools)
+    if is_hub:
+        own, known = Tools(HUB_TOOLS), Tools((*HUB_TOOLS, *behind))
     adapted = {spec.name: schema for spec in own if (schema := adapt(spec.schema, schemas)).changes}
-    return Offer(made_of=made_of, adapted=adapted, table=table, specs=own, known=known, hub=hub)
+    return Offer(
+        made_of=made_of, adapted=adapted, table=table, specs=own, known=known, behind=behind if is_hub else None
+    )
 
 
 def _spec(tool: Tool, name: str) -> ToolSpec:
@@ -214,7 +221,11 @@ def build_request(
         history.insert(0, Message(role="system", parts=(Text(text=text),)))
     specs: Sequence[ToolSpec] = offer.specs
     if is_native and not specs and not dialect.takes_calls_without_tools:
-        specs = _called_before(history)
+        # Stand-ins for the tools that the history calls: several vendors refuse its calls where no tool is offered.
+        words = "Called earlier in this conversation. It is not available now: do not call it."
+        names = dict.fromkeys(part.name for message in history for part in message.parts if isinstance(part, ToolCall))
+        bare: JSON = {"type": "object", "properties": {}}
+        specs = [ToolSpec(name=name, description=words, schema=bare, server="", tool=name) for name in names]
     prepared = protocol.prepare(history, specs)
     prepared = replace(prepared, places=tuple(_places(prepared, system)))
     ask = Ask(
@@ -242,7 +253,10 @@ def _history(session: Session, unsent: Sequence[Part]) -> list[Message]:
     """
     refused, first = session.refused_images.get(str(session.model), 0), session.omitted_turns
     kept = (message for message in session.messages if message.turn > first or not first)
-    sent = [_without_images(message) if message.turn <= refused else message for message in kept]
+    sent = [
+        replace(message, parts=tuple(map(_without_images, message.parts))) if message.turn <= refused else message
+        for message in kept
+    ]
     if unsent:
         sent.append(Message(role="user", parts=tuple(unsent), turn=session.turn + 1))
     whole: list[Message] = []
@@ -257,28 +271,14 @@ def _history(session: Session, unsent: Sequence[Part]) -> list[Message]:
     return whole
 
 
-def _without_images(message: Message) -> Message:
-    parts: list[Part] = []
-    for part in message.parts:
-        if isinstance(part, ToolResult):
-            parts.append(replace(part, content=tuple(map(_in_words, part.content))))
-        else:
-            parts.append(_in_words(part) if isinstance(part, Image) else part)
-    return replace(message, parts=tuple(parts))
-
-
-def _in_words(part: Text | Image) -> Text:
-    if isinstance(part, Text):
-        return part
-    return Text(text=f"[{image_words(part)}: left out, because the provider refused it]")
-
-
-def _called_before(history: Sequence[Message]) -> tuple[ToolSpec, ...]:
-    """Return stand-ins for the tools that a history calls: several vendors refuse its calls where no tool is offered."""
-    names = dict.fromkeys(part.name for message in history for part in message.parts if isinstance(part, ToolCall))
-    words = "Called earlier in this conversation. It is not available now: do not call it."
-    schema: JSON = {"type": "object", "properties": {}}
-    return tuple(ToolSpec(name=name, description=words, schema=schema, server="", tool=name) for name in names)
+def _without_images(part: Part) -> Part:
+    if isinstance(part, ToolResult):
+        blocks = (
+            Text(text=_LEFT_OUT.format(image_words(block))) if isinstance(block, Image) else block
+            for block in part.content
+        )
+        return replace(part, content=tuple(blocks))
+    return Text(text=_LEFT_OUT.format(image_words(part))) if isinstance(part, Image) else part
 
 
 def _places(prepared: Prepared, system: Sequence[SystemPiece]) -> Iterator[TextPlace]:

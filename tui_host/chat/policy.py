@@ -132,14 +132,8 @@ class Approver(Protocol):
         """Ask the user whether a turn goes on beyond its limit of steps; return when no answer will come."""
 
 
-class Refuse:
-    """The approver of a process without a user. Answers no question, so every call is refused."""
-
-    async def decide(self, questions: Sequence[Question]) -> None:
-        """Return at once."""
-
-    async def decide_limit(self, limit: StepLimit) -> None:
-        """Return at once: the turn ends at its limit."""
+class Refuse(Approver):
+    """The approver of a process without a user. Returns at once, so every call is refused, and a turn ends at its limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,17 +145,20 @@ class Grant:
     fingerprint: str
 
 
+@dataclass(slots=True, eq=False)
 class Policy:
-    """The rules of the configuration, the flags of the command line, and the permissions given for a session."""
+    """The rules of the configuration, the flags of the command line, and the permissions given for a session.
 
-    def __init__(self, rules: Sequence[Rule], *, flags: Sequence[str] = (), allow_all: bool = False) -> None:
-        self._rules = tuple(rules)
-        self._flags = tuple(flags)
-        self._allow_all = allow_all
-        self._checked_servers: set[str] = set()
-        self.grants: list[Grant] = []
-        # The definition of each tool as it was last approved, to tell what has changed since.
-        self.approved: dict[tuple[str, str], Tool] = {}
+    `approved` holds the definition of each tool as it was last approved, to tell what has changed since.
+    """
+
+    rules: Sequence[Rule]
+    _: KW_ONLY
+    flags: Sequence[str] = ()
+    allow_all: bool = False
+    grants: list[Grant] = field(default_factory=list[Grant])
+    approved: dict[tuple[str, str], Tool] = field(default_factory=dict[tuple[str, str], Tool])
+    _checked_servers: set[str] = field(default_factory=set[str], init=False)
 
     def grant(self, tool: Tool) -> None:
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
@@ -172,14 +169,14 @@ class Policy:
     def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:
         """Decide a call by rules and flags; None: ask the user. Permissions count for a definition known to be current alone."""
         tool = request.tool
-        rules = {rule.action: rule for rule in self._rules if _is_about(rule, tool)}
+        rules = {rule.action: rule for rule in self.rules if _is_about(rule, tool)}
         if "deny" in rules:
             return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
         # A flag was typed for this run, so it beats what the file asks about; a denial stands above all.
-        flag = next((pattern for pattern in self._flags if _flag_allows(tool, pattern)), None)
+        flag = next((pattern for pattern in self.flags if _flag_allows(tool, pattern)), None)
         if flag is not None:
             return request.decided("approved", "flag", f"allowed by --allow {flag}")
-        if self._allow_all:
+        if self.allow_all:
             return request.decided("approved", "flag", "allowed by --yes")
         if is_current and Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
             return request.decided("approved", "rule", "session rule")
@@ -191,7 +188,7 @@ class Policy:
         """Yield the rules that name a ready server but match none of its tools: probably misspelt. Once for each server."""
         new = set(ready) - self._checked_servers
         self._checked_servers |= new
-        for rule in self._rules:
+        for rule in self.rules:
             # Who allows reading may do so for a server that has no resources yet.
             if rule.server in new and rule.tool != READ and not any(_is_about(rule, tool) for tool in tools):
                 yield rule

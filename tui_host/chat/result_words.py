@@ -54,18 +54,13 @@ def block_text(block: ContentBlock) -> str:
     return f"[{block.kind}: {', '.join(filter(None, facts))}]"
 
 
-def output_text(output: ToolOutput) -> str:
-    """Return a tool's output as text, for the model and for the chat."""
-    text = "\n\n".join(block_text(block) for block in output.content)
-    if not text.strip() and output.has_structured:
-        text = json.dumps(output.structured, ensure_ascii=False)  # a server may send NaN, which is passed on unchanged
-    return shortened(text) if text.strip() else "(no content)"
-
-
 def result_of(call: ToolCall, output: ToolOutput) -> ToolResult:
     """Return a tool's output as a result for the model. Images, also inside resources, are passed on as images."""
     images = [image for block in output.content if isinstance(image := image_of(block), Image)]
-    text = output_text(output)
+    text = "\n\n".join(map(block_text, output.content))
+    if not text.strip() and output.has_structured:
+        text = json.dumps(output.structured, ensure_ascii=False)  # a server may send NaN, which is passed on unchanged
+    text = shortened(text) if text.strip() else "(no content)"
     if output.is_error and not text.startswith("Error"):
         text = f"Error: {text}"
     return ToolResult(call=call, content=(Text(text=text), *images), is_error=output.is_error)

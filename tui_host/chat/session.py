@@ -155,10 +155,6 @@ class Session:
                 return None
         return None
 
-    @property
-    def can_try_again(self) -> bool:
-        return self.end_note is not None and self.end_note.again
-
     def place(self, *, step: int | None = None, call: str | None = None) -> Place:
         return Place(session=self.id, turn=self.turn or None, step=step, call=call)
 
@@ -204,7 +200,10 @@ class Session:
         self.turn += 1
         self.step = 0
         if not self.title:
-            self.title = title_of(self.redact(text if filled is None else filled.title))
+            if filled is not None:
+                texts = (message.content.text for message in filled.messages if message.content.kind == "text")
+                text = next(texts, filled.origin)
+            self.title = title_of(self.redact(text))
         self.draft = ""
         self.save()
         if filled is None:

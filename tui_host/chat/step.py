@@ -95,7 +95,7 @@ class Step:
         self._provider = provider
         self._number = session.step
         self.request = request
-        self.fold = self._new_fold()
+        self.fold: Fold
         self.window: Window | None = None
         self.error: ModelError | None = None
         self._place = session.place(step=session.step)
@@ -104,10 +104,6 @@ class Step:
         self._item: int | None = None
         self._began = services.clock()
 
-    def _new_fold(self) -> Fold:
-        model, turn, number = self._session.model, self._session.turn, self._number
-        return Fold(provider=model.provider, model=model.model, call_id=lambda index: f"{turn}.{number}.{index + 1}")
-
     @property
     def is_broken(self) -> bool:
         return self.error is not None or self.fold.stop in {None, "cut", "failed"}
@@ -115,7 +111,10 @@ class Step:
     async def run(self) -> None:
         """Stream the answer into the conversation; an error is stored in `error`."""
         retries = Retries(limit=self._services.settings.limits.retries)
+        model, name = self._session.model, f"{self._session.turn}.{self._number}"
         while True:
+            # Anew at each try: the last one has recorded the failure of an answer that never began.
+            self.fold = Fold(provider=model.provider, model=model.model, call_id=lambda index: f"{name}.{index + 1}")
             self.error = await self._exchange()
             if self.error is None or self.fold.has_begun:
                 break
@@ -126,7 +125,6 @@ class Step:
             self._session.note(self.error.what, where=self.error.where, remedy=remedy)
             self._session.wait_for("retry", self.error.what, seconds=seconds)
             await anyio.sleep(seconds)
-            self.fold = self._new_fold()  # the old one has recorded the failure of an answer that never began
         self.close("cut" if self.is_broken else "done")
 
     async def _exchange(self) -> ModelError | None:

@@ -31,7 +31,7 @@ class StoredForm:
 
     def write(self, value: object) -> str:
         """Return a value as a line of JSON that begins with the tag, if its class has one."""
-        return json.dumps(self._tagged(value), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(self._members(value, is_tagged=True), ensure_ascii=False, separators=(",", ":"))
 
     def read(self, text: str, hint: object) -> object:
         """Read a value of this annotation; None for a text that is damaged or of a form not known here."""
@@ -40,21 +40,17 @@ class StoredForm:
         except (ValueError, TypeError, LookupError, RecursionError):
             return None
 
-    def _tagged(self, value: object) -> JSON:
-        name = next((name for name, kind in self.classes.items() if kind is type(value)), None)
-        tag: dict[str, JSON] = {} if name is None else {self.tag: name}
-        return {**tag, **self._members(value)}
-
-    def _members(self, value: object) -> dict[str, JSON]:
-        members: dict[str, JSON] = {}
+    def _members(self, value: object, *, is_tagged: bool) -> JSON:
+        name = next((name for name, kind in self.classes.items() if is_tagged and kind is type(value)), None)
+        members: dict[str, JSON] = {} if name is None else {self.tag: name}
         if is_dataclass(value):
             for field in fields(value):
                 member: JSON = getattr(value, field.name)
                 if field.name in self.sparse and member == field.default:
                     continue
                 if isinstance(member, tuple):
-                    member = [self._tagged(item) for item in member]
-                members[field.name] = self._members(member) if is_dataclass(member) else member
+                    member = [self._members(item, is_tagged=True) for item in member]
+                members[field.name] = self._members(member, is_tagged=False) if is_dataclass(member) else member
         return members
 
     def _read(self, hint: object, value: JSON) -> object:

@@ -130,7 +130,7 @@ class Turn:
                         session.say(host_message(wording.ANSWER_NOT_BEGUN, turn=session.turn))
                 session.note("stopped by you")
         except TuiHostError as error:
-            self._fail(error)
+            return self.broke(error)
         except Exception:  # an unexpected error: keep the history usable
             self._keep(wording.FAILED, wording.FAILED_BEFORE, state="cut")
             raise
@@ -142,7 +142,12 @@ class Turn:
         return self._over()
 
     def broke(self, error: TuiHostError) -> TurnResult:
-        self._fail(error)
+        """End the turn by an error."""
+        self.result.stop, self.result.error = "error", error
+        is_full = isinstance(error, ModelError) and error.is_full
+        self._session.note(
+            error.what, kind="error", where=error.where, remedy=error.remedy, again=True, is_full=is_full
+        )
         return self._over()
 
     async def _loop(self) -> None:
@@ -159,7 +164,8 @@ class Turn:
             step = self._step = Step(services, session, request, provider)
             await step.run()
             self.result.usage.append(step.fold.usage)
-            self.result.answer = self._answer(step)
+            message = step.message()
+            self.result.answer = None if message is None else self._protocol.answer(message)
             self._step = None
             self._mistakes.examine(step.fold, self._protocol, request.offer.known)
             self._say_answer(step)
@@ -170,7 +176,9 @@ class Turn:
                 raise ModelError(what, session.model.provider, "choose another model, or ask in other words")
             invalid: list[str] = []  # the faults of all calls if none could be run
             if step.fold.calls:
-                calls = self._calls = Calls(services, session, request, repeats=self._repeats, stop=self.stop)
+                calls = self._calls = Calls(
+                    services=services, session=session, request=request, repeats=self._repeats, stop=self.stop
+                )
                 cut = "at the token limit" if step.fold.stop == "length" else "before their end"
                 calls.read(step.fold.calls, cut=cut)
                 self._note_left_out(step.fold)
@@ -240,10 +248,6 @@ class Turn:
         return True
 
     # What an answer leads to.
-
-    def _answer(self, step: Step) -> str | None:
-        message = step.message()
-        return None if message is None else self._protocol.answer(message)
 
     def _say_answer(self, step: Step) -> None:
         """Add the answer to the history, and tell the user what was odd about it.
@@ -352,18 +356,11 @@ class Turn:
         step, self._step = self._step, None
         if step is not None:
             step.close(state)
-            self.result.answer = self._answer(step)
-            message = step.message(calls=False)
+            whole, message = step.message(), step.message(calls=False)
+            self.result.answer = None if whole is None else self._protocol.answer(whole)
             if message is not None:
                 self._session.say(replace(message, stop=state))
         self._close_calls(running, waiting, state="failed" if state == "cut" else "stopped")
-
-    def _fail(self, error: TuiHostError) -> None:
-        self.result.stop, self.result.error = "error", error
-        is_full = isinstance(error, ModelError) and error.is_full
-        self._session.note(
-            error.what, kind="error", where=error.where, remedy=error.remedy, again=True, is_full=is_full
-        )
 
     def _over(self) -> TurnResult:
         result = self.result

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping, number_or_zero
 from tui_host.capture.session_summary import DIRECT, SessionInfo
-from tui_host.chat.conversation import Conversation, Item, item_to_text
+from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
 from tui_host.errors import StoreError
@@ -64,7 +64,7 @@ class StoreKeeper:
 
     def item(self, session: str, number: int, item: Item) -> None:
         """Save a chat item."""
-        self._store.sessions.save_item(session, number, item_to_text(item))
+        self._store.sessions.save_item(session, number, ITEM_FORM.write(item))
 
 
 def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Callable[[str], str] = str) -> Session:

@@ -18,7 +18,7 @@ from tui_host.capture.record import Place, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import Conversation, Item, item_to_text
+from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
 from tui_host.errors import JSON, StoreError, TuiHostError
 from tui_host.infer.conversations.host_names import models_in_words, protocols_in_words
 from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of, pairings
@@ -110,7 +110,7 @@ class WholeStory:
             self.info = replace(self.info, turns=story.conversations.turns, model=model, protocol=protocol)
 
     def session_items(self, session: str) -> Sequence[str]:  # noqa: ARG002 - there is but one
-        return [item_to_text(item) for item in self._conversation]
+        return [ITEM_FORM.write(item) for item in self._conversation]
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:  # noqa: ARG002 - as above
         """Give the records in the order of time, then the links. None is a preamble."""

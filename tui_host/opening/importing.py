@@ -18,7 +18,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, session_id
 from tui_host.capture.store.imported_records import Intake, free_name
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import item_to_text
+from tui_host.chat.conversation import ITEM_FORM
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.infer.conversations.request_messages import RequestReader
 from tui_host.infer.tap_facts import TapFacts
@@ -135,7 +135,7 @@ class Import:
         if not self.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
-            self._store.sessions.save_item(self.id, number, item_to_text(item))
+            self._store.sessions.save_item(self.id, number, ITEM_FORM.write(item))
 
     def add_taps(self, file: CapturedFile) -> None:
         """Add what taps recorded. Their links are found again, since other captures stand beside them now."""

@@ -438,7 +438,7 @@ class TuiHost(App[int]):
             self.notify("A turn is running; escape stops it.", markup=False, timeout=4)
         elif note is not None and note.is_full and oldest_turns(self.session):
             self.action_open_screen("sessions_screen.turns_screen")
-        elif not self.session.can_try_again:
+        elif note is None or not note.again:
             self.notify("Nothing failed, so there is nothing to try again.", markup=False, timeout=4)
         else:
             self.host.again(self.session)

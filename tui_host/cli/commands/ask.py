@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_host.chat.active_profile import apply_profile, local_time
-from tui_host.chat.attachments import Attached, read_attached, with_marks
+from tui_host.chat.attachments import Attached, read_attached
 from tui_host.chat.next_request import session_protocol
 from tui_host.chat.policy import Refuse
 from tui_host.chat.turn_result import TurnResult
@@ -66,6 +66,8 @@ class _AskRun:
             attached = tuple(map(read_attached, args.attach))
         except TuiHostError as error:
             raise SettingsError(error.what, "--attach", error.remedy) from error
+        if attached:  # the mark of each file stands below the text
+            text = "\n\n".join((text, "\n".join(f"[{file.words}]" for file in attached)))
         code = hosting.run_host(self.host, partial(self._take_turn, text, attached))
         self.print_json(TurnResult(turn=0, stop="stopped"))  # if a signal came before the turn began
         return code
@@ -85,7 +87,7 @@ class _AskRun:
         session_protocol(session, host.settings)
         profile = host.settings.profiles.get(session.profile)
         apply_profile(profile, host.settings.environment, now=local_time(), servers=())
-        result = await hosting.take_turn(host, session, with_marks(text, attached), interruption, attached)
+        result = await hosting.take_turn(host, session, text, interruption, attached)
         if result is None:
             return diagnostics.FAILED
         proposed = session.conversation.proposed()

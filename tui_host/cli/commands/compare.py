@@ -146,7 +146,7 @@ def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
         "received": spread(lambda run: run.figures.received, size),
         "output": spread(lambda run: run.result.tokens("output_total"), tokens),
         "tools": spread(lambda run: sum(tool.size for tool in run.figures.bill.tools), size),
-        "injected": spread(lambda run: run.figures.injected_total, size),
+        "injected": spread(lambda run: sum(run.figures.bill.put_in.values()), size),
         "by your prices": spread(lambda run: run.figures.bill.cost, money),
         "left out": spread(lambda run: run.figures.cut or None, size),
         "time": spread(lambda run: run.figures.seconds, seconds),

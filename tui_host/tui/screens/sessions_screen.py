@@ -371,7 +371,8 @@ def turns_screen(main: MainScreen) -> PickScreen:
     turns = oldest_turns(session)
 
     def go_on(*, leaves_out: bool) -> None:
-        has_failed = session.can_try_again
+        note = session.end_note
+        has_failed = note is not None and note.again
         if leaves_out and not session.busy:
             omit_turns(session, turns)
         if has_failed:
