@@ -17,7 +17,7 @@ from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.search import RecordSearch, search_chats
 from tui_host.capture.store.store import Store
-from tui_host.chat.conversation import AnswerItem, CallItem, UserItem, item_to_text
+from tui_host.chat.conversation import ITEM_FORM, AnswerItem, CallItem, UserItem
 
 
 def shape(query: Query | None) -> str:
@@ -141,7 +141,7 @@ def test_a_chat_is_found_by_words_said_anywhere_in_it_and_not_by_names_of_fields
         AnswerItem(turn=1, step=2, text="A light rain.", state="done"),
     )
     for number, item in enumerate(items):
-        store.sessions.save_item("f", number, item_to_text(item))
+        store.sessions.save_item("f", number, ITEM_FORM.write(item))
     settle(store)
 
     wanted = {"weather": "abf", "oslo": "a", "bergen sums weather": "b", "bergen rain": "", "  ": "", "工具": "a"}
