@@ -6,7 +6,7 @@
             await app.until_shown("hi")
 
 In `tests/tui` the fixture `app` is one that all tests share, renewed for each: the demo model, a provider that is closed, one
-without its key, and the server `math`. `app.press`, `type`, `write`, `send`, `decide` do; `until`, `until_shown`, `until_told`,
+without its key, and the server `math`. `app.press`, `type`, `write`, `send`, `ask`, `decide` do; `until`, `until_shown`, `until_told`,
 `until_asked`, `until_idle`, `until_ready` wait; `text`, `lines`, `session`, `inspector`, `bodies` know.
 """
 
@@ -21,11 +21,11 @@ from typing import TypeVar
 
 import anyio
 from textual import events, screen
-from textual.notifications import SeverityLevel
 from textual.pilot import Pilot
 from textual.widget import Widget
 
 import tui_host.tui.app
+from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Item
 from tui_host.chat.session import Session
 from tui_host.errors import JSON
@@ -82,16 +82,9 @@ class Running:
         self.told: list[str] = []
         notify = app.notify
 
-        def heard(
-            message: str,
-            *,
-            title: str = "",
-            severity: SeverityLevel = "information",
-            timeout: float | None = None,
-            markup: bool = True,
-        ) -> None:
+        def heard(message: str, **more: object) -> None:
             self.told.append(message)
-            notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+            notify(message, **more)  # pyright: ignore[reportArgumentType] - passed on
 
         setattr(app, "notify", heard)  # noqa: B010 - a method is replaced, on this one object
 
@@ -123,6 +116,10 @@ class Running:
             with anyio.move_on_after(2):  # a message that is kept back adds nothing
                 while len(self.session.conversation) == items:
                     await anyio.sleep(0.005)
+
+    async def ask(self, text: str) -> None:
+        await self.send(text)
+        await self.until_idle()
 
     async def renew(self) -> None:
         """Begin anew in the same process: a new session, nothing written, the main screen as it starts."""
@@ -194,6 +191,11 @@ class Running:
     @property
     def host(self) -> Host:
         return self.app.host
+
+    @property
+    def store(self) -> Store:
+        assert self.host.store is not None
+        return self.host.store
 
     @property
     def session(self) -> Session:

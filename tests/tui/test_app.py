@@ -5,6 +5,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from textual import events
+
 from tests.kit.app import MATH, NARROW, SMALL, USUAL, WIDE, Running, fast, running
 from tests.system.terminal import Family
 from tui_host.answers.bodies import body_of
@@ -38,11 +40,10 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     await app.until_shown("18.5", "3 calls", "approved once, by you")
     assert app.focused is app.prompt
     # What was decided is what was sent, what is kept, and what the inspector shows.
-    store, source = app.host.store, app.inspector_source
-    assert store is not None
+    source = app.inspector_source
     await app.until(lambda: sum(row.kind == "response" and row.turn > 0 for row in source.ladder.rows) == 4)
     assert len(app.bodies("llm", "out")) >= 4  # and all of it is on the disk
-    kept = {record.key: record.data for record, _ in store.session_records(app.session.id)}
+    kept = {record.key: record.data for record, _ in app.store.session_records(app.session.id)}
     sent = [row for row in source.ladder.rows if row.method == "tools/call" and row.outward]
     decided = [json.loads(body_of(source, row).wire) for row in source.ladder.rows if row.kind == "decision"]
     assert len(sent) == len(decided) == 3
@@ -63,11 +64,8 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
     await app.until_asked()
     await app.press("enter", "space", "enter", "f9")
     assert calls(app)[0].state == "waiting"
-    await app.press_at_once("b", "y", "Y", "y")
-    assert calls(app)[0].state == "waiting"  # what is no decision begins a new quiet period
-    await app.until_asked()
-    await app.press_at_once("p", "y", "left", "y")
-    assert calls(app)[0].state == "waiting"  # moving keys too
+    await app.press_at_once("b", "y", "Y", "p", "y", "left", "y")
+    assert calls(app)[0].state == "waiting"  # what is no decision, moving keys too, begins a new quiet period
     await app.until_asked()
     draft = app.prompt.text
     assert draft == "yes, why not"[: len(draft)]
@@ -138,8 +136,7 @@ async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Runn
     assert len(came) > 40
     await app.until_shown("stopped by you")
     assert "A host talks to two sides" in came  # on the screen too, unless more came than has room
-    await app.send("help")
-    await app.until_idle()
+    await app.ask("help")
     told = [str(message["content"]) for message in app.messages]
     assert any(came in text for text in told)
     assert any("The user stopped the previous answer here." in text for text in told)
@@ -162,8 +159,7 @@ async def test_at_the_limit_of_steps_the_chat_asks_whether_the_turn_goes_on(tmp_
 
 async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_goes_on_without(app: Running) -> None:
     for words in ("say first", "say second", "say third"):
-        await app.send(words)
-        await app.until_idle()
+        await app.ask(words)
     note = NoteItem(turn=3, kind="error", what="too long", again=True, is_full=True)
     app.session.conversation.add(note)
     await app.until_shown("press ctrl+r to go on without the")
@@ -277,23 +273,24 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
     config = fast(model_url) + NO_SERVERS
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)
-        await app.send("help")
-        await app.until_idle()
+        await app.ask("help")
         first = app.session.id
-        app.write("half a thought")
+        app.app.post_message(events.Paste("\n".join(f"line {number} \x1b[31m" for number in range(3_000))))
+        await app.until_shown("[pasted: 3,000 lines, 52.9 kB]")
+        pasted = app.prompt.marks.whole(app.prompt.text)
         await app.press("ctrl+n")
+        assert app.prompt.text == ""
         await app.type("quit at once after this")
         await app.press("ctrl+q")
         await app.until(lambda: not app.app.is_running)
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.prompt.text == "quit at once after this")
         app.main.show_session(app.host.sessions.open(first))
-        assert app.prompt.text == "half a thought"
+        assert ("[pasted" in app.prompt.text, app.prompt.marks.whole(app.prompt.text)) == (True, pasted)
         await app.until_shown("I am the demo model")
-        store, kept = app.host.store, app.session.id
-        assert store is not None
+        kept = app.session.id
         app.write("never sent, never quit")
-        await app.until(lambda: getattr(store.sessions.get(kept), "draft", "") == "never sent, never quit")
+        await app.until(lambda: getattr(app.store.sessions.get(kept), "draft", "") == "never sent, never quit")
         await app.press("ctrl+n")
         app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
         await app.send("write 3000 words")

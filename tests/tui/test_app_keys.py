@@ -134,6 +134,10 @@ async def test_what_is_typed_behind_a_slash_is_in_the_field_and_the_bar_has_the_
         await app.until_shown(f"/ {words}" if "/" not in words else words)
         await app.until(lambda: app.lines[-1].startswith(" enter keep  escape clears  tab completes  f1 help"))
         await app.press("enter")
+    await app.until_shown("esc clears")
+    app.prompt.focus()
+    await app.until_shown("/ again")  # and no key that means something else in the prompt
+    start.focus()
     await app.press("escape")
     app.inspector.details[0].view.focus()
     await app.press_at_once("slash", *"a/b")
@@ -142,9 +146,18 @@ async def test_what_is_typed_behind_a_slash_is_in_the_field_and_the_bar_has_the_
     await app.press("escape")
 
 
-async def test_a_key_that_does_nothing_here_says_why_in_the_bar(app: Running) -> None:
-    await app.send("hello")
-    await app.until_idle()
+async def test_a_key_that_does_nothing_here_says_why_in_the_bar_or_where_it_does(app: Running) -> None:
+    app.app.theme = "textual-light"
+    await app.press("x")
+    assert 'theme = "textual-light"' in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
+    await app.press("tab", "x")
+    await app.until_shown("x works in: Inspector   escape: back")
+    await app.press("escape", "y", "ctrl+s")
+    await app.until_shown("ctrl+s works in: Sessions")
+    assert app.prompt.text == "xy"
+    await app.press("f2", "u", "escape")
+    assert app.focused is app.prompt
+    await app.ask("hello")
     app.transcript.focus()
     for key, words in (("v", "No result in this chat holds more"), ("enter", "Only a tool call or thinking opens")):
         await app.press(key)
@@ -221,6 +234,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     await app.press("escape")
     await app.send("/servers")  # the page, as `/tools` is
     await app.until_shown("servers of the session, as they were then")
+    assert (app.inspector.details[0].tab, app.focused) == ("Servers", app.inspector.details[0].view)
     app.prompt.focus()
     await app.type("/inspektor")
     await app.press("enter")
@@ -234,34 +248,25 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert " ".join(names) == " ".join([*actions, panes, *documents])
 
 
-async def test_history_pastes_and_drafts_lose_nothing(app: Running) -> None:
-    await app.send("help")
-    await app.until_idle()
-    app.app.post_message(events.Paste("\n".join(f"line {number} \x1b[31m" for number in range(3_000))))
-    await app.until_shown("[pasted: 3,000 lines, 52.9 kB]")
-    assert said(app) == ["help"]
-    session, draft = app.session, app.prompt.marks.whole(app.prompt.text)
-    await app.press("up")
-    assert app.prompt.text == "help"
-    await app.press("down", "ctrl+n")
-    assert app.session is not session
-    assert (app.prompt.text, session.draft) == ("", draft)
-    app.main.show_session(session)
-    await app.until(lambda: app.prompt.marks.whole(app.prompt.text) == draft)
-    assert "[pasted" in app.prompt.text
-    store = app.host.store
-    assert store is not None
-    await app.until(lambda: getattr(store.sessions.get(session.id), "draft", "") == draft)
-
-
-async def test_nothing_is_sent_into_a_turn_at_work_and_nothing_is_lost(app: Running) -> None:
+async def test_another_session_is_one_key_away_while_a_question_waits_and_nothing_is_sent_into_a_turn_at_work(
+    app: Running,
+) -> None:
+    first = app.session
     await app.send('call math.add {"a": 1, "b": 2}')
     await app.until_asked()
     await app.press("tab", "f2")
     await app.until_shown("1 call to decide (f2)")
-    await app.press("f2", "f2")
-    await app.decide("n")
+    await app.press("f2", "f2", "ctrl+n")
+    assert app.session is not first
+    assert app.approval is None
+    assert not app.main.query_one("#talk").disabled
+    await app.until_shown("1 other session waiting for you (f5)")
+    await app.ask("help")
+    assert first.open_questions()
+    app.main.show_session(first)
+    await app.decide("y")
     await app.until_idle()
+    await app.until_shown("approved once, by you")
     await app.send("error hang")
     await app.until_shown("waiting for fast/openai")
     await app.send("and this is for later")
@@ -276,29 +281,10 @@ async def test_nothing_is_sent_into_a_turn_at_work_and_nothing_is_lost(app: Runn
     assert app.prompt.text == ""
 
 
-async def test_another_session_is_one_key_away_while_a_question_waits(app: Running) -> None:
-    first = app.session
-    await app.send('call math.add {"a": 1, "b": 2}')
-    await app.until_asked()
-    await app.press("ctrl+n")
-    assert app.session is not first
-    assert app.approval is None
-    assert not app.main.query_one("#talk").disabled
-    await app.until_shown("1 other session waiting for you (f5)")
-    await app.send("help")
-    await app.until_idle()
-    assert first.open_questions()
-    app.main.show_session(first)
-    await app.decide("y")
-    await app.until_idle()
-    await app.until_shown("approved once, by you")
-
-
 async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_again(app: Running) -> None:
     await app.press("ctrl+r")
     await app.until_told("there is nothing to try again")
-    await app.send("error 400 once")
-    await app.until_idle()
+    await app.ask("error 400 once")
     await app.until_shown("400", "press ctrl+r to try again")
     (card,) = app.items(NoteItem)
     assert card.kind == "error"
@@ -309,8 +295,7 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     await app.until_shown("This time there is no error")
     await app.until_idle()
     app.session.model = ModelRef(provider="closed", model="any")
-    await app.send("is anybody there?")
-    await app.until_idle()
+    await app.ask("is anybody there?")
     await app.until_shown("press ctrl+r to try again")
     app.session.model = ModelRef(provider="keyless", model="any")
     await app.press("ctrl+r")
@@ -322,8 +307,7 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     await app.press("ctrl+c")
     assert app.app.clipboard == "from before"  # there is nothing yet
     await app.until_told("There is nothing to copy here. ctrl+q quits.")
-    await app.send("help")
-    await app.until_idle()
+    await app.ask("help")
     await app.press("ctrl+c")
     assert app.app.clipboard.startswith("I am the demo model")
     await app.until_told("characters sent to the")
@@ -351,8 +335,7 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
 
 
 async def test_the_first_click_after_a_while_without_input_gives_the_focus_and_no_more(app: Running) -> None:
-    await app.send("help")
-    await app.until_idle()
+    await app.ask("help")
     await app.until(lambda: len(rows_of_turn(app)) == 2)
     ladder = app.inspector.ladder
     await choose(app, rows_of_turn(app)[1])
@@ -370,8 +353,7 @@ async def test_the_first_click_after_a_while_without_input_gives_the_focus_and_n
 
 
 async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: Running) -> None:
-    await app.send("show markdown")
-    await app.until_idle()
+    await app.ask("show markdown")
     await app.until_shown("The end.")
     await app.type("/code")
     await app.press("enter")
@@ -383,29 +365,3 @@ async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: 
     await app.until(lambda: "line 99" not in app.text and app.focused is app.prompt)
     await app.press("pagedown", "pagedown")
     await app.until_shown("line 99")
-
-
-async def test_a_theme_is_kept_and_letters_outside_of_the_prompt_say_how_to_get_back(app: Running) -> None:
-    app.app.theme = "textual-light"
-    await app.press("x")
-    assert 'theme = "textual-light"' in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
-    assert app.prompt.text == "x"
-    await app.press("tab", "x")
-    await app.until_shown("x works in: Inspector   escape: back")
-    await app.press("escape", "y", "ctrl+s")
-    await app.until_shown("ctrl+s works in: Sessions")
-    assert app.prompt.text == "xy"
-    await app.press("f2", "u", "escape")
-    assert app.focused is app.prompt
-
-
-async def test_a_page_about_the_session_is_a_command_and_the_filter_opens_from_the_chat(app: Running) -> None:
-    await app.press(*"/bill", "enter")
-    await app.until(lambda: app.inspector.details[0].tab == "Bill")
-    assert app.focused is app.inspector.details[0].view
-    app.transcript.focus()
-    await app.press("slash", *"lists", "enter")
-    await app.until_shown("esc clears")
-    await app.until(lambda: not app.main.has_news)
-    app.prompt.focus()
-    await app.until_shown("/ again")  # and no key that means something else in the prompt

@@ -370,8 +370,7 @@ async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(
         await app.until_shown('{"a":"six"}')
         await app.press("escape")
         await app.until(lambda: app.app.screen is app.main)
-        await app.send("hello")
-        await app.until_idle()
+        await app.ask("hello")
         await app.send("/bill")  # says the same of what was sent
         await app.until(lambda: re.search(rf"math \(4\).*~{tokens}\b", app.text))
         await app.press("f3", "down")
@@ -430,16 +429,14 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
     named = ("image: image/png", "audio: audio/wav", "«hologram»", "does not fit the output schema", "page: ui://")
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
-        await app.send("call rich.everything {}")
-        await app.until_idle()
+        await app.ask("call rich.everything {}")
         app.transcript.focus()
         await app.press("home", "down", "enter")
         await app.until_shown(*named)
         before = app.transcript.current_source()
     async with running(tmp_path, config=CONFIG, size=USUAL) as app:
         await app.until(lambda: app.host.store is not None)
-        assert app.host.store is not None
-        app.main.show_session(app.host.sessions.open(app.host.store.sessions.find("last").id))
+        app.main.show_session(app.host.sessions.open("last"))
         await app.until_shown("I follow rules")
         app.transcript.focus()
         await app.until(lambda: app.focused is app.transcript and app.transcript.line_count())

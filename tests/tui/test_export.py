@@ -19,8 +19,7 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.press("x")
         await app.until_told("Nothing was asked in this session yet")
         app.prompt.focus()
-        await app.send(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
-        await app.until_idle()
+        await app.ask(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
         ladder, session = app.inspector.ladder, app.session.id
         ladder.focus()
         await app.press("home", "x")  # the heading of the connections
@@ -31,9 +30,8 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_shown("> call 1.1.1     this row     turn 1     the session", f"{session}-call-1.1.1.jsonl")
         await app.press("tab", "tab", "down", "down")
         await app.until_shown("> turn 1", "> curl", f"{session}-turn-1.sh")
-        assert app.host.store is not None
-        part = PartOfSession(app.host.store, turn=1)
-        exported = SESSION_EXPORTS["curl"].export(part, app.host.store.sessions.find(session))
+        part = PartOfSession(app.store, turn=1)
+        exported = SESSION_EXPORTS["curl"].export(part, app.store.sessions.find(session))
         assert await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor") == b"".join(exported)
 
         ladder.focus()

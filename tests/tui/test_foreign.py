@@ -130,10 +130,8 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         assert lanes == [("llm", 1, 1)] * 2 + [("mcp", 1, 1)] * 2 + [("llm", 1, 2)] * 2
         frame = next(row for row in ladder.rows if row.method == "tools/call")
         assert {ladder.rows[number].kind for number in ladder.relatives(frame.number)} >= {"request", "response"}
-        store = app.host.store
-        assert store is not None
-        for tap in store.sessions.list():
-            delete_session(store, tap.id)
+        for tap in app.store.sessions.list():
+            delete_session(app.store, tap.id)
         await app.until_shown("These records were deleted", "No requests or frames", "0 LLM")
 
 
@@ -164,13 +162,11 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
     async with running(tmp_path, config=OFF) as app:
         await app.press("f5")
         await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
-        store = app.host.store
         await app.press("ctrl+l")
         await app.until_told("There is no story of a tap above this one")
         await app.press("down", "down", "ctrl+l")
         await app.until_shown("Sessions   2", "Cline: tap stdio math")
-        assert store is not None
-        assert [len(story.taps) for story in Stories(store).listed() if isinstance(story, TapStory)] == [1, 1]
+        assert [len(story.taps) for story in Stories(app.store).listed() if isinstance(story, TapStory)] == [1, 1]
         await app.press("home", "pageup", "down", "ctrl+l")
         await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
         await app.press("down", "enter")
