@@ -19,18 +19,13 @@ import httpx
 
 from tests.bench.measure import HERE, Goal, Table, at_least, at_most, say
 from tests.bench.peer import DIALECTS, SIZE
-from tui_host.capture.record import Place
+from tests.llm.asking import KEY, asked
 from tui_host.capture.recorder import Memory, Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.store import Store
 from tui_host.llm.fold import Fold
-from tui_host.llm.messages import Ask, Message, Text
-from tui_host.llm.model_client import ModelClient, Stream
-from tui_host.settings.schema import Provider, Template
+from tui_host.settings.schema import Template
 
-PLACE = Place(session="20261121-134501-x7k2q", turn=1, step=1)
-QUESTION = Message(role="user", parts=(Text(text="hello"),))
-KEY = "sk-1234567890abcdef"
 OPENAI = "openai==3.52.0"
 
 
@@ -55,20 +50,8 @@ class Ours:
         self._recorder = Recorder(self._store, secrets, capture=f"c{time.time_ns()}", memory=memory or Memory())
 
     async def read(self, port: int, dialect: str, count: int) -> Fold:
-        url = Template(text=address(port, dialect, count), literal=True)
         key = Template(text=KEY, literal=True)
-        provider = Provider(name="mine", dialect=dialect, base_url=url, api_key=key)
-        client = ModelClient(self._recorder, {})
-        fold = Fold(provider="mine", model="m", call_id=str)
-        ask = Ask(model="m", messages=(QUESTION,))
-        try:
-            async with Stream(client=client, provider=provider, ask=ask, place=PLACE) as stream:
-                async for events in stream.batches():
-                    for event in events:
-                        fold.add(event)
-        finally:
-            await client.aclose()
-        return fold
+        return await asked(address(port, dialect, count), kept=self._recorder, dialect=dialect, api_key=key)
 
     async def took(self, port: int, dialect: str, count: int) -> Took:
         began, worked = time.perf_counter(), time.process_time()

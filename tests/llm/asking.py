@@ -34,10 +34,6 @@ def body_of(records: list[Record]) -> bytes:
     return b"".join(record.data for record in records if record.kind == "chunk")
 
 
-def kinds(records: list[Record]) -> list[str]:
-    return [record.kind for record in records]
-
-
 async def asked(
     url: str,
     *,

@@ -50,7 +50,6 @@ ADAPTIVE: JSON = {"type": "adaptive", "display": "summarized"}
 AUTO: Mapping[str, JSON] = {"include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"}}
 CHOICE = Options(temperature=0.0, top_p=0.5, seed=3)
 OPTIONS: Sequence[tuple[str, str, str, Options, Mapping[str, JSON]]] = [
-    ("openai", "", "m", CHOICE, {"temperature": 0.0, "top_p": 0.5, "seed": 3, "random_seed": None}),
     ("openai", "mistral", "m", CHOICE, {"random_seed": 3, "seed": None}),
     ("openai", "openai", "m", Options(max_tokens=9), {"max_completion_tokens": 9, "max_tokens": None}),
     ("openai", "", "m", Options(max_tokens=9, stop=tuple("abcdef")), {"max_tokens": 9, "stop": [*"abcd"]}),
@@ -58,14 +57,11 @@ OPTIONS: Sequence[tuple[str, str, str, Options, Mapping[str, JSON]]] = [
     ("openai-responses", "", "gpt-5.2", Options(), AUTO),
     ("openai-responses", "", "o4-mini", Options(reasoning_effort="low"), {"reasoning": {"effort": "low", "summary": "auto"}}),
     ("openai-responses", "", "gpt-5", Options(reasoning_effort="off"), {"reasoning": {"effort": "none", "summary": "auto"}}),
-    ("openai-responses", "", "m", replace(CHOICE, max_tokens=9, stop=("a",), others={"verbosity": "low"}),
-     {"max_output_tokens": 9, "max_tokens": None, "top_p": 0.5, "seed": None, "stop": None, "verbosity": "low"}),
     ("anthropic", "", "m", CHOICE, {"temperature": 0.0, "top_p": 0.5, "seed": None, "max_tokens": MOST_TOKENS, "thinking": None}),
     ("anthropic", "anthropic", "m", CHOICE, {"temperature": None, "top_p": None}),
     ("anthropic", "", "m", Options(reasoning_effort="none"), {"max_tokens": MOST_TOKENS, "thinking": {"type": "disabled"}}),
     ("anthropic", "", "m", Options(reasoning_effort="max"),
      {"max_tokens": MOST_TOKENS_THINKING, "thinking": ADAPTIVE, "output_config": {"effort": "max"}}),
-    ("anthropic", "", "m", Options(reasoning_effort="max", max_tokens=5), {"max_tokens": 5}),
     ("anthropic", "", "m", Options(stop=("\n\n", "END")), {"stop_sequences": ["END"]}),
     ("anthropic", "", "m", Options(stop=("\n",)), {"stop_sequences": None}),
     ("gemini", "", "gemini-2.0-flash", Options(), {"generationConfig": None, "model": None}),
@@ -79,11 +75,9 @@ OPTIONS: Sequence[tuple[str, str, str, Options, Mapping[str, JSON]]] = [
     ("gemini", "", "gemini-2.5-flash", Options(reasoning_effort="none"), thinks({"includeThoughts": False, "thinkingBudget": 0})),
     ("gemini", "", "gemini-2.5-flash", Options(reasoning_effort="2048"), thinks({"includeThoughts": True, "thinkingBudget": 2048})),
     ("gemini", "", "mine", Options(reasoning_effort="deep"), thinks({"includeThoughts": True, "thinkingLevel": "DEEP"})),
-    ("ollama", "", "m", Options(), {"options": None, "think": None, "truncate": False, "shift": False, "stream": True}),
     ("ollama", "", "m", Options(others={"truncate": True}), {"truncate": True}),
     ("ollama", "", "m", Options(reasoning_effort="off"), {"think": False}),
     ("ollama", "", "m", Options(reasoning_effort="true"), {"think": True}),
-    ("ollama", "", "m", Options(reasoning_effort="high"), {"think": "high"}),
     ("ollama", "", "m", Options(temperature=0.0, max_tokens=9, stop=("x",), others={"num_ctx": 7, "keep_alive": "5m"}),
      {"options": {"temperature": 0.0, "num_predict": 9, "stop": ["x"], "num_ctx": 7}, "keep_alive": "5m"}),
 ]  # fmt: skip

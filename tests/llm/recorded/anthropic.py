@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.kit.bodies import event
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, compact, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, compact, failing, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -95,8 +95,9 @@ def ended(word: str, stop: Stop = "end", why: str = "", **delta: JSON) -> Case:
     return Case(body=began() + words() + finished(word, **delta) + STOP, text=TEXT, stop=stop, vendor=word + why)
 
 
-def wants(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "") -> Case:
-    return asking(began() + b"".join(blocks) + finished("tool_use") + STOP, "tool_use", ids=ids, text=text)
+def wants(*blocks: bytes, ids: tuple[str, ...] = IDS, text: str = "", **more: object) -> Case:
+    body = began() + b"".join(blocks) + finished("tool_use") + STOP
+    return replace(asking(body, "tool_use", ids=ids, text=text), **more)
 
 
 def whole() -> bytes:
@@ -118,16 +119,10 @@ RECORDED = Recorded(
     text=ended("end_turn"),
     tools=wants(words(0), call(1, IDS[0], WEATHER), ids=IDS[:1], text=TEXT),
     parallel=wants(MIXED),
-    thinking=replace(
-        wants(
-            thought(0),
-            opened(1, REDACTED) + closed(1),
-            thought(2, "", "Third"),
-            words(3),
-            call(4, IDS[0], WEATHER),
-            ids=IDS[:1],
-            text=TEXT,
-        ),
+    thinking=wants(
+        *(thought(0), opened(1, REDACTED), closed(1), thought(2, "", "Third"), words(3), call(4, IDS[0], WEATHER)),
+        ids=IDS[:1],
+        text=TEXT,
         thinking=THOUGHT,
         echoes=tuple(map(compact, (THINKING, REDACTED, THIRD))),
     ),
@@ -140,11 +135,8 @@ RECORDED = Recorded(
         + STOP,
         usage=replace(BEFORE, output_total=48, reasoning=16),
     ),
-    failing=Case(
-        body=began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}}),
-        text=TEXT,
-        stop="failed",
-        failure="it broke",
+    failing=failing(
+        began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}})
     ),
     whole=replace(asking(whole(), "tool_use", ids=IDS, text=TEXT), usage=replace(BEFORE, output_total=1)),
     ends={
@@ -158,7 +150,7 @@ RECORDED = Recorded(
         "end_turn with calls": asking(began() + call(0, "a", WEATHER) + finished("end_turn"), "end_turn", ids=("a",)),
     },
     odd={
-        "no arguments": replace(wants(call(0, IDS[0], NOW, ""), ids=IDS[:1]), calls=(NOW,)),
+        "no arguments": wants(call(0, IDS[0], NOW, ""), ids=IDS[:1], calls=(NOW,)),
         "no index": wants(words(None), call(None, "a", WEATHER), call(None, "b", TIME), ids=("a", "b"), text=TEXT),
         "index always 0": wants(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
         "no ids": wants(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),

@@ -66,6 +66,11 @@ class Recorded:
         return {**named, **self.ends, **self.odd}
 
 
+def failing(body: bytes) -> Case:
+    """An answer that says TEXT, and then that it broke."""
+    return Case(body=body, text=TEXT, stop="failed", failure="it broke")
+
+
 def asking(body: bytes, vendor: str, *, ids: tuple[str, ...] = ("", ""), text: str = "") -> Case:
     """An answer that asks for WEATHER, and for TIME if there are two ids."""
     return Case(body=body, text=text, calls=(WEATHER, TIME)[: len(ids)], ids=ids, stop="tools", vendor=vendor)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.kit.bodies import event
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, failing, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -52,8 +52,8 @@ def ended(finish: str, stop: Stop = "end", *, vendor: str = "", failure: str = "
     return Case(body=body, text=TEXT, stop=stop, vendor=vendor or finish, failure=failure)
 
 
-def wants(*chunks: bytes, ids: tuple[str, ...] = ("", ""), said: str = "") -> Case:
-    return asking(b"".join(chunks), "STOP", ids=ids, text=said)
+def wants(*chunks: bytes, ids: tuple[str, ...] = ("", ""), said: str = "", **more: object) -> Case:
+    return replace(asking(b"".join(chunks), "STOP", ids=ids, text=said), **more)
 
 
 WHOLE = value(part(TEXT), call(WEATHER), call(TIME), finish="STOP", usage=COUNTED)
@@ -69,17 +69,15 @@ RECORDED = Recorded(
     text=ended("STOP"),
     tools=wants(SAID, chunk(call(WEATHER)), END, ids=("",), said=TEXT),
     parallel=wants(chunk(call(WEATHER, signature=SIGNATURES[0]), call(TIME)), chunk(finish="STOP")),
-    thinking=replace(
-        wants(
-            chunk(part(THOUGHT[:5], thought=True)),
-            chunk(part(THOUGHT[5:], thought=True)),
-            chunk(part(TEXT[:7])),
-            chunk(part(TEXT[7:], thoughtSignature=SIGNATURES[0])),
-            chunk(call(WEATHER, signature=SIGNATURES[1])),
-            chunk(part("", thoughtSignature=SIGNATURES[2]), finish="STOP"),
-            ids=("",),
-            said=TEXT,
-        ),
+    thinking=wants(
+        chunk(part(THOUGHT[:5], thought=True)),
+        chunk(part(THOUGHT[5:], thought=True)),
+        chunk(part(TEXT[:7])),
+        chunk(part(TEXT[7:], thoughtSignature=SIGNATURES[0])),
+        chunk(call(WEATHER, signature=SIGNATURES[1])),
+        chunk(part("", thoughtSignature=SIGNATURES[2]), finish="STOP"),
+        ids=("",),
+        said=TEXT,
         thinking=THOUGHT,
         echoes=(
             b'{"text":' + text(TEXT[7:]) + b',"thoughtSignature":"c2lnLTE="}',
@@ -88,12 +86,7 @@ RECORDED = Recorded(
         ),
     ),
     usage=replace(ended("STOP", usage=COUNTED), usage=USED),
-    failing=Case(
-        body=SAID + event({"error": {"code": 503, "message": "it broke", "status": "UNAVAILABLE"}}),
-        text=TEXT,
-        stop="failed",
-        failure="it broke",
-    ),
+    failing=failing(SAID + event({"error": {"code": 503, "message": "it broke", "status": "UNAVAILABLE"}})),
     whole=replace(asking(WHOLE, "STOP", text=TEXT), usage=USED),
     ends={
         "MAX_TOKENS": ended("MAX_TOKENS", "length"),
@@ -116,7 +109,7 @@ RECORDED = Recorded(
         "[DONE] alone": Case(body=SAID + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
     },
     odd={
-        "no arguments": replace(wants(chunk(call((NOW[0], ""))), END, ids=("",)), calls=((NOW[0], ""),)),
+        "no arguments": wants(chunk(call((NOW[0], ""))), END, ids=("",), calls=((NOW[0], ""),)),
         "with ids": wants(chunk(call(WEATHER, "a")), chunk(call(TIME, "b"), finish="STOP"), ids=("a", "b")),
         "one id for both": wants(chunk(call(WEATHER, "a")), chunk(call(TIME, "a"), finish="STOP"), ids=("a", "a")),
         "parts of other kinds": wants(
@@ -125,7 +118,7 @@ RECORDED = Recorded(
             ids=("",),
             said=TEXT,
         ),
-        "an error that is no event": Case(body=SAID + ERROR, text=TEXT, stop="failed", failure="it broke"),
+        "an error that is no event": failing(SAID + ERROR),
         # The stream in the form of one list, as a proxy makes the service send it that drops the query.
         "a list of its chunks": replace(asking(LISTED, "STOP", text=TEXT), usage=USED),
         "a list that breaks off": Case(body=LISTED[: LISTED.index(b"\n,")], stop="cut"),

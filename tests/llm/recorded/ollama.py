@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, failing, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -47,8 +47,8 @@ def ended(word: str, stop: Stop = "end") -> Case:
     return Case(body=words() + done(word), text=TEXT, stop=stop, vendor=word)
 
 
-def wants(*lines: bytes, ids: tuple[str, ...] = ("", ""), said: str = "") -> Case:
-    return asking(b"".join(lines) + done(), "stop", ids=ids, text=said)
+def wants(*lines: bytes, ids: tuple[str, ...] = ("", ""), said: str = "", **more: object) -> Case:
+    return replace(asking(b"".join(lines) + done(), "stop", ids=ids, text=said), **more)
 
 
 RECORDED = Recorded(
@@ -56,22 +56,18 @@ RECORDED = Recorded(
     text=ended("stop"),
     tools=wants(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], said=TEXT),
     parallel=wants(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),
-    thinking=replace(
-        wants(
-            line(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
-            line(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
-            words(),
-            asked((IDS[0], WEATHER)),
-            ids=IDS[:1],
-            said=TEXT,
-        ),
+    thinking=wants(
+        line(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
+        line(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
+        words(),
+        asked((IDS[0], WEATHER)),
+        ids=IDS[:1],
+        said=TEXT,
         thinking=THOUGHT,
         echoes=(b'"thinking":' + text(THOUGHT),),
     ),
     usage=Case(body=words() + done(**TIMES), text=TEXT, vendor="stop", usage=USED),
-    failing=Case(
-        body=words() + b'{"error": "it broke", "status": 500}\n', text=TEXT, stop="failed", failure="it broke"
-    ),
+    failing=failing(words() + b'{"error": "it broke", "status": 500}\n'),
     whole=replace(
         asking(
             asked((IDS[0], WEATHER), (IDS[1], TIME), said=TEXT, done_reason="stop", done=True, **TIMES).rstrip(),
@@ -86,7 +82,7 @@ RECORDED = Recorded(
         "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done"),
     },
     odd={
-        "no arguments": replace(wants(asked(("", (NOW[0], ""))), ids=("",)), calls=((NOW[0], ""),)),
+        "no arguments": wants(asked(("", (NOW[0], ""))), ids=("",), calls=((NOW[0], ""),)),
         "index always 0, one call a line": wants(asked(BOTH[0]), asked(BOTH[1])),
         "no ids": wants(asked(*BOTH)),
         "one id for both": wants(asked(("a", WEATHER), ("a", TIME)), ids=("a", "a")),

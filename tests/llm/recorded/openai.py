@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.kit import bodies
 from tests.kit.bodies import DONE, calls, chunk, event, fragment
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, failing, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -34,8 +34,8 @@ def ended(finish: str, stop: Stop = "end") -> Case:
     return Case(body=SAID + chunk(finish=finish) + DONE, text=TEXT, stop=stop, vendor=finish)
 
 
-def wants(*pieces: bytes, ids: tuple[str, ...] = IDS, said: str = "") -> Case:
-    return asking(b"".join(pieces) + OVER, "tool_calls", ids=ids, text=said)
+def wants(*pieces: bytes, ids: tuple[str, ...] = IDS, said: str = "", **more: object) -> Case:
+    return replace(asking(b"".join(pieces) + OVER, "tool_calls", ids=ids, text=said), **more)
 
 
 BOTH_WHOLE = [bodies.Call(IDS[0], WEATHER[0], {}, WEATHER[1]), bodies.Call(IDS[1], TIME[0], {}, TIME[1])]
@@ -55,12 +55,7 @@ RECORDED = Recorded(
         body=SAID + chunk(finish="stop") + event({"choices": [], **bodies.OpenAI.usage(TOLD)}) + DONE,
         usage=USED,
     ),
-    failing=Case(
-        body=SAID + event({"error": {"message": "it broke", "type": "server_error", "code": None}}),
-        text=TEXT,
-        stop="failed",
-        failure="it broke",
-    ),
+    failing=failing(SAID + event({"error": {"message": "it broke", "type": "server_error", "code": None}})),
     whole=replace(
         asking(bodies.OpenAI().whole(bodies.Answer(TEXT, BOTH_WHOLE, usage=TOLD)), "tool_calls", ids=IDS, text=TEXT),
         usage=USED,
@@ -76,9 +71,7 @@ RECORDED = Recorded(
             for word in ("error", "network_error", "insufficient_system_resource")
         },
     },
-    odd={
-        "no arguments": replace(wants(calls(piece((NOW[0], ""), IDS[0], 0)), ids=IDS[:1]), calls=((NOW[0], ""),)),
-    },
+    odd={"no arguments": wants(calls(piece((NOW[0], ""), IDS[0], 0)), ids=IDS[:1], calls=((NOW[0], ""),))},
     models=b'{"object":"list","data":[{"id":"model-a","object":"model"},{"id":"model-b","object":"model"}]}',
     refusal=b'{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found"}}',
 )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.kit.bodies import event
-from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, compact, text
+from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Recorded, asking, compact, failing, text
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
@@ -115,8 +115,8 @@ def ended(status: str, stop: Stop = "end", *, vendor: str = "", failure: str = "
     return Case(body=body, text=TEXT, stop=stop, vendor=vendor or status, failure=failure)
 
 
-def wants(*items: bytes, ids: tuple[str, ...] = IDS, text: str = "", end: bytes = b"") -> Case:
-    return asking(BEGAN + b"".join(items) + (end or over()), "completed", ids=ids, text=text)
+def wants(*items: bytes, ids: tuple[str, ...] = IDS, text: str = "", end: bytes = b"", **more: object) -> Case:
+    return replace(asking(BEGAN + b"".join(items) + (end or over()), "completed", ids=ids, text=text), **more)
 
 
 RECORDED = Recorded(
@@ -124,15 +124,13 @@ RECORDED = Recorded(
     text=ended("completed"),
     tools=wants(words(0), call(1, WEATHER, IDS[0]), ids=IDS[:1], text=TEXT),
     parallel=wants(MIXED),
-    thinking=replace(
-        wants(
-            thought(0),
-            words(1),
-            opened(2, {"type": "reasoning", "id": "rs_2", "summary": []}) + closed(2, HIDDEN),
-            call(3, WEATHER, IDS[0]),
-            ids=IDS[:1],
-            text=TEXT,
-        ),
+    thinking=wants(
+        thought(0),
+        words(1),
+        opened(2, {"type": "reasoning", "id": "rs_2", "summary": []}) + closed(2, HIDDEN),
+        call(3, WEATHER, IDS[0]),
+        ids=IDS[:1],
+        text=TEXT,
         thinking=THOUGHT,
         echoes=(
             compact(REASONING),
@@ -142,12 +140,7 @@ RECORDED = Recorded(
         ),
     ),
     usage=replace(ended("completed", usage=TOLD, output=None), usage=USED),
-    failing=Case(
-        body=BEGAN + words() + event({"type": "error", "code": "server_error", "message": "it broke"}),
-        text=TEXT,
-        stop="failed",
-        failure="it broke",
-    ),
+    failing=failing(BEGAN + words() + event({"type": "error", "code": "server_error", "message": "it broke"})),
     whole=asking(
         text({"status": "completed", "output": [said(), item(WEATHER, IDS[0], "fc_1"), item(TIME, IDS[1], "fc_2")]}),
         "completed",
@@ -168,7 +161,7 @@ RECORDED = Recorded(
         "[DONE] alone": Case(body=BEGAN + words() + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
     },
     odd={
-        "no arguments": replace(wants(call(0, (NOW[0], ""), IDS[0]), ids=IDS[:1]), calls=((NOW[0], ""),)),
+        "no arguments": wants(call(0, (NOW[0], ""), IDS[0]), ids=IDS[:1], calls=((NOW[0], ""),)),
         "no index": wants(words(None), call(None, WEATHER, "a"), call(None, TIME, "b"), ids=("a", "b"), text=TEXT),
         "index always 0": wants(words(0), call(0, WEATHER, "a"), call(0, TIME, "b"), ids=("a", "b"), text=TEXT),
         "no ids": wants(call(0, WEATHER, ""), call(1, TIME, ""), ids=("", "")),
