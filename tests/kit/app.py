@@ -179,7 +179,6 @@ class Running:
         await self.pilot.pause()
 
     async def until_ready(self) -> None:
-
         def is_ready() -> bool:
             pool = self.host.pool
             return pool is not None and all(status.state in {"ready", "disabled"} for status in pool.statuses())
@@ -220,9 +219,8 @@ class Running:
 
     @property
     def inspector_source(self) -> SessionSource:
-        source = self.main.source
-        assert source is not None
-        return source
+        assert self.main.source is not None
+        return self.main.source
 
     @property
     def approval(self) -> Approval | None:
