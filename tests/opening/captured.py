@@ -52,7 +52,7 @@ def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileW
     file = in_utf_8(name, data if isinstance(data, bytes) else data.encode(), NOW_NS)
     intake = Seen()
     wires = FileWires(intake, Place(session="s1"))
-    next(form for form in FORMATS if form.recognise(file)).read(file, wires)
+    next(read for begins, most, read in FORMATS if len(file.data) <= most and begins.match(file.head))(file, wires)
     return intake.records, wires
 
 

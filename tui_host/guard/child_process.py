@@ -60,7 +60,21 @@ class Process:
                 start_new_session=True,  # no controlling terminal, and one group to end
             )
         except (OSError, ValueError) as error:
-            raise _not_started(error, program, command) from error
+            what, remedy = (
+                f"{program} cannot be started: {getattr(error, 'strerror', None) or error}",
+                "correct the command",
+            )
+            if isinstance(error, ValueError):
+                what, remedy = f"{program!r} cannot be started: {error}", "remove the NUL character"
+            elif command.cwd is not None and not command.cwd.is_dir():
+                what, remedy = f"the working directory {command.cwd} does not exist", "correct cwd"
+            elif isinstance(error, FileNotFoundError) and "/" in program:
+                what = f"{program} does not exist"
+            elif isinstance(error, FileNotFoundError):
+                what, remedy = f"{program} was not found on PATH", "install it, or write its full path"
+            elif isinstance(error, PermissionError):
+                what, remedy = f"{program} may not be executed", "check its permissions"
+            raise ServerError(what, remedy=remedy) from error
         return cls(popen)
 
     @property
@@ -128,17 +142,3 @@ def ending(exit_code: int) -> str:
         return f"ended by {signal.Signals(-exit_code).name}"
     except ValueError:
         return f"ended by signal {-exit_code}"
-
-
-def _not_started(error: OSError | ValueError, program: str, command: ChildCommand) -> ServerError:
-    if isinstance(error, ValueError):
-        return ServerError(f"{program!r} cannot be started: {error}", remedy="remove the NUL character")
-    if command.cwd is not None and not command.cwd.is_dir():
-        return ServerError(f"the working directory {command.cwd} does not exist", remedy="correct cwd")
-    if isinstance(error, FileNotFoundError):
-        if "/" in program:
-            return ServerError(f"{program} does not exist", remedy="correct the command")
-        return ServerError(f"{program} was not found on PATH", remedy="install it, or write its full path")
-    if isinstance(error, PermissionError):
-        return ServerError(f"{program} may not be executed", remedy="check its permissions")
-    return ServerError(f"{program} cannot be started: {error.strerror or error}", remedy="correct the command")

@@ -6,7 +6,8 @@ import os
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,6 +22,7 @@ class Terminal(NamedTuple):
     reset: bytes  # escape sequences that undo the program's modes
 
 
+@dataclass(slots=True, eq=False)
 class Guard:
     """Tells the guard process which groups to end and whether we draw; starts the guard when needed.
 
@@ -28,13 +30,12 @@ class Guard:
     killed while drawing; None for a program that does not draw.
     """
 
-    def __init__(self, terminal: Terminal | None = None) -> None:
-        self.terminal = terminal
-        self._is_drawing = False
-        self._turn = threading.RLock()
-        self._groups: set[int] = set()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._messages: IO[bytes] | None = None
+    terminal: Terminal | None = None
+    _is_drawing: bool = False
+    _turn: AbstractContextManager[object] = field(default_factory=threading.RLock)
+    _groups: set[int] = field(default_factory=set[int])
+    _process: subprocess.Popen[bytes] | None = None
+    _messages: IO[bytes] | None = None
 
     def add(self, pgid: int) -> None:
         """Track a child's process group. Call right after the start."""
@@ -79,31 +80,29 @@ class Guard:
         self._groups.clear()
 
     def _tell(self, line: str) -> None:
+        """Tell the guard a line; one that is not there, or was killed, is started, and told all that counts now."""
         with self._turn:
             if self._messages is not None and self._process is not None and self._process.poll() is None:
-                with suppress(OSError):  # the guard was killed, and is restarted below
+                with suppress(OSError):  # the guard was killed
                     self._messages.write(line.encode())
                     return
-            self._start()
-
-    def _start(self) -> None:
-        if self._messages is not None:
-            self._messages.close()
-        lines = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
-        terminal = self.terminal
-        words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
-        reading, writing = os.pipe()
-        self._messages = os.fdopen(writing, "wb", buffering=0)
-        with os.fdopen(reading, "rb") as messages:
-            # Before the guard runs: the host may be killed right after.
-            self._messages.write("".join(f"{line}\n" for line in lines).encode())
-            self._process = subprocess.Popen(  # noqa: S603 - our own file
-                [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
-                pass_fds=() if terminal is None else (terminal.descriptor,),
-                stdin=messages,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                cwd="/",
-                env={},
-            )
+            if self._messages is not None:
+                self._messages.close()
+            lines = [f"+{group}" for group in sorted(self._groups)] + ["t+"] * self._is_drawing
+            terminal = self.terminal
+            words = () if terminal is None else (str(terminal.descriptor), terminal.attributes, terminal.reset.hex())
+            reading, writing = os.pipe()
+            self._messages = os.fdopen(writing, "wb", buffering=0)
+            with os.fdopen(reading, "rb") as messages:
+                # Before the guard runs: the host may be killed right after.
+                self._messages.write("".join(f"{line}\n" for line in lines).encode())
+                self._process = subprocess.Popen(  # noqa: S603 - our own file
+                    [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), *words],
+                    pass_fds=() if terminal is None else (terminal.descriptor,),
+                    stdin=messages,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                    cwd="/",
+                    env={},
+                )

@@ -6,7 +6,6 @@ import json
 import os
 import termios
 import threading
-from collections.abc import Sequence
 
 from tui_host.guard.guard_client import Guard, Terminal
 from tui_host.guard.watchdog import put_back
@@ -19,13 +18,8 @@ RESET = b"\x1b[?2004l\x1b[?7h\x1b[?2048l\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1
 
 def found_terminal() -> Terminal:
     """Return the terminal for Textual to draw on, with its present state."""
-    attributes: Sequence[int | Sequence[int | bytes]] = termios.tcgetattr(2)
-    numbers = [part if isinstance(part, int) else list(map(_number, part)) for part in attributes]
-    return Terminal(descriptor=os.dup(2), attributes=json.dumps(numbers), reset=RESET)
-
-
-def _number(key: int | bytes) -> int:
-    return key if isinstance(key, int) else key[0]
+    # `ord` makes a number of each control character, which is a single byte.
+    return Terminal(descriptor=os.dup(2), attributes=json.dumps(termios.tcgetattr(2), default=ord), reset=RESET)
 
 
 def restore(guard: Guard) -> None:

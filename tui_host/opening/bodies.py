@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.capture.json.reading import VALUE_LIMIT
 from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON
@@ -18,7 +17,7 @@ from tui_host.opening.files import CapturedFile
 
 _ONLY_MESSAGES = NOT_KNOWN, "method, address, headers, and all of the body but its messages: the file has them alone"
 _ONLY_AN_ANSWER = NOT_KNOWN, "status, headers, and all of the body but the message: the file has it alone"
-_HISTORY = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')
+BEGINS = re.compile(rb'\s*\[\s*\{\s*"role"\s*:')  # a list of messages, as Cline's `api_conversation_history.json`
 _SHOWN_LIMIT = 32 << 20  # bytes of the requests shown for a history: each repeats those before
 _MILLISECONDS_IN_2001, _MOST = 10**12, 1 << 53
 
@@ -50,11 +49,6 @@ def is_frame(value: JSON) -> bool:
     """Whether a value is a JSON-RPC message or a batch."""
     first = value[0] if isinstance(value, list) and value else value
     return isinstance(first, Mapping) and "jsonrpc" in first
-
-
-def recognise(file: CapturedFile) -> bool:
-    """Whether a file is a list of messages, as Cline's `api_conversation_history.json`."""
-    return _HISTORY.match(file.head) is not None and len(file.data) <= VALUE_LIMIT
 
 
 def read(file: CapturedFile, wires: FileWires) -> None:

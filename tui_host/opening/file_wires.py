@@ -17,46 +17,34 @@ _LATEST_NS = 4_102_444_800 * 10**9  # the end of the year 2099: a later time cou
 class FileWires:
     """The models and servers of one file."""
 
-    _intake: Intake
+    intake: Intake
     place: Place  # in the session
     messages: list[str] = field(default_factory=list[str])  # what to tell a person of the file
     _models: dict[str, Observer] = field(default_factory=dict[str, Observer])
     _pipes: dict[str, Lines] = field(default_factory=dict[str, Lines])
-    _left_out: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])  # counts, first places
+    left_out: dict[str, tuple[int, str]] = field(default_factory=dict[str, tuple[int, str]])  # counts, first places
 
     def at(self, time_ns: int | None) -> None:
         """Set the time of what is reported next; None if the file does not tell it."""
         if time_ns is not None and time_ns > _LATEST_NS:
             self.leave_out("times after the year 2099")
             time_ns = None
-        self._intake.at(time_ns)
+        self.intake.at(time_ns)
 
     def model(self, peer: str) -> Observer:
         """Return the observer of a provider of models."""
         if peer not in self._models:
-            self._models[peer] = Observer(self._intake, wire="llm", peer=peer, logins="some", is_decoded=True)
+            self._models[peer] = Observer(self.intake, wire="llm", peer=peer, logins="some", is_decoded=True)
         return self._models[peer]
-
-    def server(self, peer: str, *, is_whole: bool) -> Observer:
-        """Return the observer of a new connection to a server over HTTP."""
-        connection = self._intake.new_connection(peer)
-        return Observer(self._intake, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, is_decoded=True)
 
     def pipe(self, peer: str) -> Lines:
         """Return what records the lines of a server."""
         if peer not in self._pipes:
-            connection = self._intake.new_connection(peer)
-            self._pipes[peer] = Lines(self._intake, peer=peer, connection=connection, place=self.place, is_whole=False)
+            connection = self.intake.new_connection(peer)
+            self._pipes[peer] = Lines(self.intake, peer=peer, connection=connection, place=self.place, is_whole=False)
         return self._pipes[peer]
 
     def leave_out(self, what: str, where: Callable[[], str] = str) -> None:
         """Count something that is not read, and remember where the first stands."""
-        times, first = self._left_out.get(what) or (0, where())
-        self._left_out[what] = times + 1, first
-
-    @property
-    def left_out(self) -> str:
-        """What was left out: counts by kind, each with the first place; empty if nothing was."""
-        return ", ".join(
-            f"{what} ({times:,}{first and f', first {first}'})" for what, (times, first) in self._left_out.items()
-        )
+        times, first = self.left_out.get(what) or (0, where())
+        self.left_out[what] = times + 1, first

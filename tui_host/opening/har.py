@@ -32,7 +32,8 @@ from tui_host.settings.presets import service_at
 from tui_host.settings.urls import parts_of
 
 _REBUILT = NOT_KNOWN, "bytes of the stream: the file has its events, of which it is put together anew"
-_LOG = re.compile(rb'\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^{}\[\]",]+),\s*){0,3}"log"\s*:\s*\{')
+# an archive is an object with `log` among the first members
+BEGINS = re.compile(rb'\s*\{\s*(?:"[^"\\]*"\s*:\s*(?:"[^"\\]*"|[^{}\[\]",]+),\s*){0,3}"log"\s*:\s*\{')
 # no text in JSON contains this: its quotation marks have a backslash before them
 _ENTRIES = re.compile(rb'"entries"\s*:\s*\[')
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -44,11 +45,6 @@ _FIRST_EVENTS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # exchanges by when their next event is due, and by their numbers; each with that event's time, and what reports it
 _Waiting: TypeAlias = "list[tuple[int, int, int | None, Iterator[tuple[int, int | None]]]]"
-
-
-def recognise(file: CapturedFile) -> bool:
-    """Whether a file is an archive: an object with `log` among the first members."""
-    return _LOG.match(file.head) is not None
 
 
 def read(file: CapturedFile, wires: FileWires) -> None:
@@ -123,7 +119,10 @@ class _Entry:
         if is_of_server or announced or _carries_rpc(self._sent) or _carries_rpc(self._came):
             is_begin = b'"initialize"' in self._sent
             if is_begin or endpoint not in servers:
-                servers[endpoint] = wires.server(peer, is_whole=is_begin)
+                connection = wires.intake.new_connection(peer)
+                servers[endpoint] = Observer(
+                    wires.intake, wire="mcp", peer=peer, connection=connection, is_whole=is_begin, is_decoded=True
+                )
             if announced:
                 servers[announced] = servers[endpoint]
             return servers[endpoint]

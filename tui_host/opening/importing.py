@@ -6,13 +6,15 @@ Turns, calls and the chat of what other programs captured are found when it is s
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 
+from tui_host.capture.json.reading import VALUE_LIMIT
 from tui_host.capture.record import Place, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.session_summary import SessionInfo, session_id
@@ -27,8 +29,12 @@ from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import REMEDY, CapturedFile, open_file
 from tui_host.opening.own_chat import OwnChat
 
-FORMATS = (har, bodies, lines)
-"""Formats of other programs: `recognise` looks at a file's first 64 KiB, `read` reports what the file holds."""
+FORMATS = (
+    (har.BEGINS, sys.maxsize, har.read),
+    (bodies.BEGINS, VALUE_LIMIT, bodies.read),  # which are read whole: a larger file may have lines
+    (lines.BEGINS, sys.maxsize, lines.read),
+)
+"""Formats of other programs: how a file begins, its most bytes, and what reports what the file holds."""
 _OF_FACTS = 100  # first records that tell host, model and question for the list: reading them takes time
 
 
@@ -53,7 +59,8 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         else:
             names = " and ".join(file.name for file in files)
             info = SessionInfo(session_id(time.time_ns(), os.urandom(8)), names, "import")
-        session = Import(store, redactor, info)
+        facts = TapFacts(redact=redactor.text, reader=RequestReader())
+        session = Import(info.id, info, store, redactor, facts)
         try:
             for number, file in enumerate(files, 1):
                 if len(own) == 1:
@@ -71,19 +78,20 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
         return session
 
 
+@dataclass(slots=True, eq=False)
 class Import:
     """A session that is imported. It is listed from its first record on, and live until all are there."""
 
-    def __init__(self, store: Store, redactor: Redactor, info: SessionInfo) -> None:
-        self.id = info.id
-        self.notices: list[str] = []
-        self.records = 0
-        self._info = info
-        self._store = store
-        self._redactor = redactor
-        self._facts = TapFacts(redact=redactor.text, reader=RequestReader())
-        self._first_ns = self._last_ns = 0
-        self._intakes: dict[str, Intake] = {}
+    id: str
+    _info: SessionInfo
+    _store: Store
+    _redactor: Redactor
+    _facts: TapFacts
+    notices: list[str] = field(default_factory=list[str])
+    records: int = 0
+    _first_ns: int = 0
+    _last_ns: int = 0
+    _intakes: dict[str, Intake] = field(default_factory=dict[str, Intake])
 
     def close(self) -> None:
         refused = 0
@@ -148,13 +156,17 @@ class Import:
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""
         wires, before = FileWires(self._intake(capture), Place(session=self.id)), self.records
-        form = next((form for form in FORMATS if form.recognise(file)), None)
-        if form is None:
+        size = len(file.data)
+        read = next((read for begins, most, read in FORMATS if size <= most and begins.match(file.head)), None)
+        if read is None:
             raise TuiHostError("there is nothing in it", file.name, REMEDY)
-        form.read(file, wires)
+        read(file, wires)
+        left_out = ", ".join(
+            f"{what} ({times:,}{first and f', first {first}'})" for what, (times, first) in wires.left_out.items()
+        )
         if self.records == before:
             what = "there is no exchange with a model or an MCP server in it"
-            raise TuiHostError(f"{what}: {wires.left_out}" if wires.left_out else what, file.name, REMEDY)
+            raise TuiHostError(f"{what}: {left_out}" if left_out else what, file.name, REMEDY)
         self.notices += [file.coding] * bool(file.coding) + wires.messages
-        if wires.left_out:
-            self.notices.append(f"Left out of {file.name}: {wires.left_out}.")
+        if left_out:
+            self.notices.append(f"Left out of {file.name}: {left_out}.")

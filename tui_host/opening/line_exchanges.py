@@ -54,13 +54,8 @@ class LineExchanges:
 
     _wires: FileWires
     _peer: str
-    _open: list[_Exchange] = field(default_factory=list[_Exchange])
+    open: list[_Exchange] = field(default_factory=list[_Exchange])  # those without a form have no answer yet
     _last: _Exchange | None = None  # whose answer came last
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a request has no answer yet."""
-        return any(not exchange.form for exchange in self._open)
 
     @property
     def is_streaming(self) -> bool:
@@ -70,18 +65,18 @@ class LineExchanges:
     def request(self, sent: bytes, dialects: tuple[str, ...], url: str, at_ns: int | None) -> None:
         """Take in a request."""
         self.settle()
-        for exchange in list(self._open):
+        for exchange in list(self.open):
             if not exchange.form and exchange.sent == sent:  # it is sent again
                 self._end(exchange)
-        if len(self._open) > _MOST:
-            self._end(self._open[0])
+        if len(self.open) > _MOST:
+            self._end(self.open[0])
         named = dialect_at(url)
-        self._open.append(_Exchange(sent, dialects if named is None else (named.name,), url, at_ns))
+        self.open.append(_Exchange(sent, dialects if named is None else (named.name,), url, at_ns))
 
     def go_on(self, run: bytes, at: int) -> int:
         """Take in, without parsing them, those events of a run that surely go on with the last answer; return their end."""
         last = self._last
-        if last is None or last.form != "sse" or last.is_finished or len(self._open) > 1 or last.dialect not in _TURNS:
+        if last is None or last.form != "sse" or last.is_finished or len(self.open) > 1 or last.dialect not in _TURNS:
             return at
         marks = _TURNS[last.dialect] if last.stream else (*_TURNS[last.dialect], b'"id"')
         turns = [place for mark in marks if (place := run.find(mark, at)) >= 0]
@@ -122,7 +117,7 @@ class LineExchanges:
 
     def settle(self, *, is_over: bool = False) -> None:
         """Report what waits for more, before anything else that comes later; at the end of the file, all."""
-        for exchange in list(self._open):
+        for exchange in list(self.open):
             if exchange.is_finished or is_over:
                 self._end(exchange)
             else:
@@ -131,14 +126,14 @@ class LineExchanges:
     def _exchange_of(self, part: AnswerPart, dialect: str) -> _Exchange:
         """Find the exchange of a part of an answer; a new one without a request where nothing tells it."""
         last = self._last
-        for exchange in self._open:
+        for exchange in self.open:
             if part.stream and exchange.stream == part.stream:
                 return exchange
         is_rest = part.is_empty and not part.begins  # the number of tokens, or the stream's end
         goes_on = is_rest or not (part.begins or (last is not None and last.is_finished))
         if last is not None and part.is_event and goes_on and not (part.stream and last.stream):
             return last
-        waiting = [exchange for exchange in self._open if not exchange.form]
+        waiting = [exchange for exchange in self.open if not exchange.form]
         waiting = [exchange for exchange in waiting if not dialect or dialect in exchange.dialects] or waiting
         if len(waiting) == 1:
             return waiting[0]
@@ -147,8 +142,8 @@ class LineExchanges:
             return last
         for exchange in waiting:  # nobody knows which of them got it
             self._end(exchange)
-        self._open.append(_Exchange())
-        return self._open[-1]
+        self.open.append(_Exchange())
+        return self.open[-1]
 
     def _gather(self, exchange: _Exchange, data: bytes, at_ns: int | None, *, begins: bool) -> None:
         """Keep bytes of an answer, until there are many, or another time."""
@@ -181,7 +176,7 @@ class LineExchanges:
 
     def _end(self, exchange: _Exchange) -> None:
         observed = self._flush(exchange)
-        self._open.remove(exchange)
+        self.open.remove(exchange)
         self._last = None if self._last is exchange else self._last
         self._wires.at(exchange.at_ns)
         if exchange.is_mixed:

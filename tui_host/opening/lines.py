@@ -25,6 +25,7 @@ from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import CapturedFile
 from tui_host.opening.line_exchanges import LineExchanges
 
+BEGINS = re.compile(rb"\s*\S")  # as a file that may have lines
 _DECODER = JSONDecoder(strict=False)
 _PREFIX = 300  # characters before a line's JSON: a later brace belongs to prose
 _TRIES = 8  # braces in a line: loggers write its subject in braces too
@@ -59,11 +60,6 @@ _OF_CLIENTS = re.compile(
 _OF_SERVERS = re.compile(
     r"sampling/|elicitation/|roots/list$|notifications/(?:message$|elicitation/|progress$|\w+/(?:list_changed|updated))"
 )
-
-
-def recognise(file: CapturedFile) -> bool:
-    """Whether there may be lines in a file."""
-    return bool(file.head.strip())
 
 
 def read(file: CapturedFile, wires: FileWires) -> None:
@@ -175,7 +171,7 @@ class _LineReader:
             else:
                 self._answer(b"data: %s\n\n" % written, body, "sse", around)
         is_error = isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("error"), str)
-        if is_error and self.exchanges.is_waiting:  # as Ollama says it; other programs may write the same
+        if is_error and any(not each.form for each in self.exchanges.open):  # as Ollama says it; other programs may write the same
             self._answer(data, BodyForm("answer", ("ollama",)), "json", words)
             return True
         return bool(messages)

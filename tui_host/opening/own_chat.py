@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from tui_host.capture.json.narrowing import mapping, said
 from tui_host.capture.json.reading import read_object
@@ -14,14 +14,16 @@ from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 
 
+@dataclass(slots=True, eq=False)
 class OwnChat:
     """Makes a chat from a session's records, which are fed in order."""
 
-    def __init__(self) -> None:
-        self._story = Story()
-        self._places: dict[tuple[str, str], Place] = {}
-        self._asked: dict[tuple[str, str], list[Mapping[str, JSON]]] = {}
-        self._decisions: dict[str, Mapping[str, JSON]] = {}
+    _story: Story = field(default_factory=Story)
+    _places: dict[tuple[str, str], Place] = field(default_factory=dict[tuple[str, str], Place])
+    _asked: dict[tuple[str, str], list[Mapping[str, JSON]]] = field(
+        default_factory=dict[tuple[str, str], "list[Mapping[str, JSON]]"]
+    )
+    _decisions: dict[str, Mapping[str, JSON]] = field(default_factory=dict[str, "Mapping[str, JSON]"])
 
     def feed(self, record: Record) -> None:
         """Read the next record."""

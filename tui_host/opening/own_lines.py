@@ -39,27 +39,25 @@ def sessions_of(file: CapturedFile) -> list[SessionInfo]:
         end = file.data.find(b"\n", at)
         line = file.data[at : end if end >= 0 else len(file.data)]
         try:
-            sessions.append(_session(file, at, line))
+            head = mapping(json.loads(line))
+            if head.get("tui_host") != FORMAT:
+                what = f"this version reads form {FORMAT} of record lines, not {short(head.get('tui_host'))}"
+                raise file.unreadable(what, file.line_at(at), "open it with the version of tui-host that wrote it")
+            value = mapping(head.get("session"))
+            times = read_time(value, "created"), read_time(value, "updated")
+            source, turns = value.get("source"), number_or_zero(value.get("turns"))
+            identity, title, model, protocol = (
+                text_or_empty(value.get(name)) for name in ("id", "title", "model", "protocol")
+            )
+            is_in_range = all(0 <= number < _NUMBER_LIMIT for number in (turns, *times))
+            if not _NAME.fullmatch(identity) or source not in _SOURCES or not is_in_range:
+                raise ValueError("its id, its source or a number is none")  # noqa: TRY301 - told below, as what parsing raises
+            sessions.append(SessionInfo(identity, title, source, *times, turns, model, protocol))
         except (ValueError, TypeError, RecursionError, OverflowError) as error:
             what = f"this is not a session's line: {clean(str(error))}"
             raise file.unreadable(what, file.line_at(at), _ANEW) from error
         at = file.data.find(b"\n" + _FIRST, at) + 1 or -1
     return sessions
-
-
-def _session(file: CapturedFile, at: int, line: bytes) -> SessionInfo:
-    head = mapping(json.loads(line))
-    if head.get("tui_host") != FORMAT:
-        what = f"this version reads form {FORMAT} of record lines, not {short(head.get('tui_host'))}"
-        raise file.unreadable(what, file.line_at(at), "open it with the version of tui-host that wrote it")
-    value = mapping(head.get("session"))
-    created_ns, updated_ns = read_time(value, "created"), read_time(value, "updated")
-    source, turns = value.get("source"), number_or_zero(value.get("turns"))
-    identity, title, model, protocol = (text_or_empty(value.get(name)) for name in ("id", "title", "model", "protocol"))
-    is_in_range = all(0 <= number < _NUMBER_LIMIT for number in (turns, created_ns, updated_ns))
-    if not _NAME.fullmatch(identity) or source not in _SOURCES or not is_in_range:
-        raise ValueError("its id, its source or a number is none")
-    return SessionInfo(identity, title, source, created_ns, updated_ns, turns, model, protocol)
 
 
 def records(file: CapturedFile, messages: list[str]) -> Iterator[tuple[Record, bool]]:
