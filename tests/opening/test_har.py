@@ -27,7 +27,7 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock_and_count
     server = entry("https://docs.example/mcp", ASK, STREAMED, "2026-11-22T02:13:06.895Z")
     page = entry("https://docs.example/logo.svg", {}, "<svg/>")
     found, wires = read(archive(server, page, 7, {**MODEL, "_webSocketMessages": [{}]}, MODEL))
-    assert wires.left_out == "exchanges with neither a model nor an MCP server (3)"
+    assert wires.left_out == {"exchanges with neither a model nor an MCP server": (3, "")}
     assert [f"{wire} {kind} {way}" for wire, kind, way in told(found)] == [
         *("llm request out", "mcp request out", "mcp frame out", "llm response in", "mcp response in", "llm chunk in"),
         *("llm end in", "mcp chunk in", "mcp frame in", "mcp end in"),

@@ -188,7 +188,7 @@ def test_a_log_is_read_as_its_text_is_in_whatever_coding_and_packed_or_not() -> 
     wrong = b'{"model":"m","messages":[{"role":"user","content":"caf\xe9 \xff\xfe end"}]}'
     for lead in (b"", b"2026-11-20 10:00:00 POST /v1/chat/completions "):
         found, wires = read(lead + wrong + b"\n")
-        assert (found[0].data, wires.left_out) == (wrong, "")
+        assert (found[0].data, wires.left_out) == (wrong, {})
     assert "no UTF-8" in in_utf_8("a.log", wrong).coding
 
 

@@ -171,7 +171,9 @@ class _LineReader:
             else:
                 self._answer(b"data: %s\n\n" % written, body, "sse", around)
         is_error = isinstance(value, Mapping) and len(value) == 1 and isinstance(value.get("error"), str)
-        if is_error and any(not each.form for each in self.exchanges.open):  # as Ollama says it; other programs may write the same
+        if is_error and any(
+            not each.form for each in self.exchanges.open
+        ):  # as Ollama says it; other programs may write the same
             self._answer(data, BodyForm("answer", ("ollama",)), "json", words)
             return True
         return bool(messages)

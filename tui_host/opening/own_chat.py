@@ -49,20 +49,18 @@ class OwnChat:
             step = item.step if isinstance(item, AnswerItem | CallItem) else 0  # 0: stated only in a later request
             place = places.get((item.turn, step or 1), NOWHERE)
             turn = place.turn or item.turn
-            if isinstance(item, AnswerItem | CallItem) and step:
-                told = replace(item, turn=turn, step=place.step or step)
-                yield self._call(told) if isinstance(told, CallItem) else told
+            if isinstance(item, CallItem) and step:  # as its link and its decision were recorded
+                capture, exchange, number = item.call.rsplit(".", 2)
+                links = self._asked.get((capture, exchange), [])[int(number) :] or [{}]
+                call, server, tool = (said(links[0].get(name)) for name in ("call", "server", "tool"))
+                decision = self._decisions.get(call, {})
+                words, refused = said(decision.get("words")), decision.get("decision")
+                state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
+                names = {"call": call or item.call, "server": server or item.server, "tool": tool or item.tool}
+                decided = {"decision": said(refused), "by": said(decision.get("by"))}
+                told = words if words or call else item.words
+                yield replace(item, turn=turn, step=place.step or step, **names, **decided, state=state, words=told)
+            elif isinstance(item, AnswerItem) and step:
+                yield replace(item, turn=turn, step=place.step or step)
             elif isinstance(item, UserItem | NoteItem | AnswerItem | CallItem):
                 yield replace(item, turn=turn)
-
-    def _call(self, item: CallItem) -> CallItem:
-        """Return a call as its link and its decision were recorded."""
-        capture, exchange, number = item.call.rsplit(".", 2)
-        links = self._asked.get((capture, exchange), [])[int(number) :] or [{}]
-        call, server, tool = (said(links[0].get(name)) for name in ("call", "server", "tool"))
-        decision = self._decisions.get(call, {})
-        words, refused = said(decision.get("words")), decision.get("decision")
-        state: CallState = refused if refused in ("rejected", "stopped", "invalid") else item.state
-        names = {"call": call or item.call, "server": server or item.server, "tool": tool or item.tool}
-        decided = {"decision": said(refused), "by": said(decision.get("by"))}
-        return replace(item, **names, **decided, state=state, words=words if words or call else item.words)
