@@ -19,7 +19,7 @@ async def test_each_value_is_looked_at_by_its_own_schema_and_one_that_takes_for_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guard = Guard()
-    checker = SchemaChecker(os.environ, guard)
+    checker = SchemaChecker("tui_host.chat.schema_check", os.environ, guard)
     found = [await checker.misfits({"type": kind}, {}) for kind in ("object", "array", 3)]
     assert found == [[], ["{} is not of type 'array'"], None]
     large: JSON = {"a": ["x" * 100] * 10_000}  # more than a pipe holds

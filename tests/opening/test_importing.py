@@ -70,8 +70,9 @@ def test_several_files_are_one_session_joined_by_their_times(store: Store, tmp_p
     model = f"2026-11-20T10:00:00Z {json.dumps(CHAT)}\n2026-11-20T10:00:01Z data: {json.dumps(ASKS)}\n"
     later = f"2026-11-20T10:00:04Z {json.dumps(TOLD)}\n2026-11-20T10:00:05Z data: {json.dumps(END)}\n"
     server = f"2026-11-20T10:00:02Z -> {json.dumps(CALLED)}\n2026-11-20T10:00:03Z <- {json.dumps(RESULT)}\n"
-    files = [written(tmp_path, "model.log", model + later), written(tmp_path, "math.log", server)]
+    files = [written(tmp_path, "model.log", model + later), written(tmp_path, "math.log", f'{server}{{"a": 1}}\n')]
     imported = import_files(store, files, Redactor())
+    assert imported.notices == ["Left out of math.log: lines that are of neither wire (1, first line 3)."]
     assert sorted(links(store, imported.id)) == ["answered", "asked", "sent", "told"]
     assert [(each.id, each.title) for each in store.sessions.list()] == [(imported.id, "model.log and math.log")]
 

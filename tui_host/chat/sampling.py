@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 _STOPS: Mapping[str, str] = {"tools": "toolUse", "length": "maxTokens", "refused": "refusal"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ModelSampler:
     """Puts sampling requests to a model: that of the session with an id (None: unknown), or another one that its provider has."""
 
     client: Callable[[], ModelClient]
     provider: Callable[[ModelRef], Awaitable[Provider]]
     model_of: Callable[[str | None], ModelRef]
-    offered: Callable[[str], Sequence[str]]  # the models of a provider
+    providers: Mapping[str, Provider]
 
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
         """Return the model that would answer: the session's, or one of its provider's models that a hint (part of a name) names."""
         own = self.model_of(session)
-        offered = (own.model, *self.offered(own.provider))
+        offered = (own.model, *(self.providers[own.provider].models if own.provider in self.providers else ()))
         hinted = (name for hint in hints if hint for name in offered if hint.lower() in name.lower())
         return str(ModelRef(provider=own.provider, model=next(hinted, own.model)))
 

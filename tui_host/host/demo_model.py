@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 START_SECONDS = 20
 STOP_SECONDS = 1
 LINE_LIMIT = 1 << 16
+NOT_STARTED, SEE_WHY = "the demo model did not start", "run `tui-host demo-model` to see why"
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +56,7 @@ class DemoModelProcess:
         try:
             process = Process.start(ChildCommand(argv=argv, environment=listed_environment(self._environment)))
         except ServerError as error:
-            raise _not_started(f": {error.what}") from error
+            raise ModelError(f"{NOT_STARTED}: {error.what}", "demo", SEE_WHY) from error
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(self._record_stderr, process)
@@ -66,7 +67,7 @@ class DemoModelProcess:
                         pass
                 group.cancel_scope.cancel()
             if not self.urls:
-                raise _not_started()
+                raise ModelError(NOT_STARTED, "demo", SEE_WHY)
         finally:
             self.urls = {}
             with anyio.CancelScope(shield=True):
@@ -89,8 +90,3 @@ async def _addresses(process: Process) -> Mapping[str, str]:
                 break
     dialects = mapping(read_object(line.partition(b"\n")[0]).get("dialects"))
     return {name: url for name, url in dialects.items() if isinstance(url, str)}
-
-
-def _not_started(reason: str = "") -> ModelError:
-    what = f"the demo model did not start{reason}"
-    return ModelError(what, where="demo", remedy="run `tui-host demo-model` to see why")

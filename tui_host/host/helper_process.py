@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import anyio
@@ -24,6 +25,7 @@ ANSWER_SECONDS = 1.0
 _LONGEST = 8 << 20  # bytes of an answer
 
 
+@dataclass(slots=True, eq=False)
 class HelperProcess:
     """Asks a module that answers each line of JSON with a line of JSON. The first question starts the process.
 
@@ -31,12 +33,11 @@ class HelperProcess:
     one that limits its own time.
     """
 
-    def __init__(self, module: str, environment: Mapping[str, str], guard: Guard | None = None) -> None:
-        argv = (sys.executable, "-P", "-m", module)
-        self._command = ChildCommand(argv=argv, environment=listed_environment(environment))
-        self._guard = guard
-        self._turn = anyio.Lock()
-        self.process: Process | None = None  # starting it takes longer than an answer
+    _module: str
+    _environment: Mapping[str, str]
+    _guard: Guard | None = None
+    _turn: anyio.Lock = field(default_factory=anyio.Lock)
+    _process: Process | None = None  # starting it takes longer than an answer
 
     async def ask(self, question: JSON, seconds: float) -> JSON:
         """Return the answer; None if there is none in time, or the process ended. The next question starts another process."""
@@ -55,7 +56,7 @@ class HelperProcess:
 
     async def close(self) -> None:
         """End the process."""
-        process, self.process = self.process, None
+        process, self._process = self._process, None
         if process is not None:
             with anyio.CancelScope(shield=True):
                 await process.end(patience=0)
@@ -64,9 +65,11 @@ class HelperProcess:
                 self._guard.forget_ended()
 
     async def _answer(self, rest: memoryview) -> bytes:
-        process = self.process
+        process = self._process
         if process is None:
-            process = self.process = Process.start(self._command)
+            argv = (sys.executable, "-P", "-m", self._module)
+            command = ChildCommand(argv=argv, environment=listed_environment(self._environment))
+            process = self._process = Process.start(command)
             process.stderr.close()  # nobody reads it
             os.set_blocking(process.stdin.fileno(), False)
             if self._guard is not None:
@@ -82,20 +85,19 @@ class HelperProcess:
         return answer
 
 
-class SchemaChecker:
+@dataclass(slots=True, eq=False)
+class SchemaChecker(HelperProcess):
     """Checks values against servers' schemas with a `chat.schema_check` process, which is kept for the next check."""
 
-    def __init__(self, environment: Mapping[str, str], guard: Guard) -> None:
-        self._helper = HelperProcess("tui_host.chat.schema_check", environment, guard)
-        self._results: dict[str, Sequence[str] | None] = {}  # by question, since models repeat calls
-        self.close = self._helper.close
+    # By question, since models repeat calls.
+    _results: dict[str, Sequence[str] | None] = field(default_factory=dict[str, "Sequence[str] | None"])
 
     async def misfits(self, schema: JSON, value: JSON) -> Sequence[str] | None:
         """Return the schema errors of a value; None if the schema is unusable or the check takes too long."""
         question: JSON = [schema, value]
         key = json.dumps(question)
         if key not in self._results:
-            limit = ANSWER_SECONDS if self._helper.process is not None else START_SECONDS
-            errors = await self._helper.ask(question, limit)
+            limit = ANSWER_SECONDS if self._process is not None else START_SECONDS
+            errors = await self.ask(question, limit)
             self._results[key] = list(map(str, errors)) if isinstance(errors, list) else None
         return self._results[key]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
-    from tui_host.servers.server_questions import Answerer, Answering, Sampler
+    from tui_host.servers.server_questions import Answerer, Sampler
     from tui_host.settings.environment_references import Secret
     from tui_host.settings.schema import ModelRef, Provider, Settings
     from tui_host.settings.system_keyring import LoginStore
@@ -53,7 +53,6 @@ LATE = (
     "tui_host.chat.turn",
     "tui_host.capture.recorder",
 )
-CLOSE_SECONDS = 2.0
 
 
 class Reported(NamedTuple):
@@ -62,13 +61,6 @@ class Reported(NamedTuple):
     provider: str
     models: tuple[str, ...] = ()
     error: TuiHostError | None = None
-
-
-def _import(module: str) -> None:
-    from tui_host.llm.httpx_import import import_httpx
-
-    import_httpx()  # runs before any module here imports httpx; has an effect only the first time
-    importlib.import_module(module)
 
 
 class Host:
@@ -158,11 +150,14 @@ class Host:
             self.fault = self.fault or self.mistake(error)
 
     async def _live(self) -> None:
+        from tui_host.llm.httpx_import import import_httpx
+
         for module in LATE:
             # stopped while opening, without anything to store
             if self._stop.is_set() and not any(session.turn or session.draft for session in self.sessions.values()):
                 return
-            await asyncio.to_thread(_import, module)
+            await asyncio.to_thread(import_httpx)  # before any module here does; has an effect only the first time
+            await asyncio.to_thread(importlib.import_module, module)
         await self._open()
         import anyio
 
@@ -211,12 +206,19 @@ class Host:
         from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
         from tui_host.chat.policy import Refuse
+        from tui_host.chat.sampling import ModelSampler
         from tui_host.chat.session import note_turning
         from tui_host.chat.step import Services
         from tui_host.host.demo_model import DemoModelProcess
         from tui_host.host.helper_process import SchemaChecker
         from tui_host.llm.model_client import ModelClient
         from tui_host.servers.pool import Pool
+        from tui_host.servers.server_questions import Answering, Declines
+        from tui_host.settings.system_keyring import LoginStore
+
+        def model_of(session: str | None) -> ModelRef:
+            asking = self.sessions.get(session or "")
+            return self.sessions.model if asking is None else asking.model
 
         settings, later = self.settings, self._closing.push_async_callback
         if self._record:
@@ -232,16 +234,21 @@ class Host:
             self.recorder,
             settings.environment,
             guard=self._guard,
-            answering=self._answering(),
+            answering=Answering(
+                answerer=lambda: self.answerer or Declines(),
+                sampler=self.sampler or ModelSampler(lambda: self.client, self.provider, model_of, settings.providers),
+                misfits=lambda schema, value: self.misfits(schema, value),  # noqa: PLW0108 - it comes later
+                logins=self.logins or LoginStore(settings.data_dir),
+            ),
             for_command=self._source == "ask",
             turned=partial(note_turning, self.sessions.values(), settings),
         )
-        self.pool.take_switches(settings.switches)
-        self._checker = SchemaChecker(settings.environment, self.pool.guard)
+        self.pool.take(settings.servers, settings.switches)
+        self._checker = SchemaChecker("tui_host.chat.schema_check", settings.environment, self.pool.guard)
         self.misfits = self._checker.misfits
         later(self._checker.close)
         self.client = ModelClient(self.recorder, settings.environment)
-        later(self._close_client)
+        later(self.client.aclose)
         self._demo = DemoModelProcess(self.recorder, settings.environment)
         self._services = Services(
             settings=settings,
@@ -255,29 +262,6 @@ class Host:
         )
         if self.store is not None:
             self.sessions.keep_in(self.store)
-
-    def _answering(self) -> Answering:
-        from tui_host.chat.sampling import ModelSampler
-        from tui_host.servers.server_questions import Answering, Declines
-        from tui_host.settings.system_keyring import LoginStore
-
-        def model_of(session: str | None) -> ModelRef:
-            asking = self.sessions.get(session or "")
-            return self.sessions.model if asking is None else asking.model
-
-        def offered(provider: str) -> Sequence[str]:
-            return self.settings.providers[provider].models if provider in self.settings.providers else ()
-
-        sampler = self.sampler or ModelSampler(
-            client=lambda: self.client, provider=self.provider, model_of=model_of, offered=offered
-        )
-        logins = self.logins or LoginStore(self.settings.data_dir)
-        return Answering(
-            answerer=lambda: self.answerer or Declines(),
-            sampler=sampler,
-            misfits=lambda schema, value: self.misfits(schema, value),  # noqa: PLW0108 - it comes later
-            logins=logins,
-        )
 
     async def _finish_left(self) -> None:
         from anyio import to_thread
@@ -294,12 +278,6 @@ class Host:
     async def _release(self, store: Store) -> None:
         for session in self.sessions:
             store.sessions.release(session)
-
-    async def _close_client(self) -> None:
-        import anyio
-
-        with anyio.move_on_after(CLOSE_SECONDS):
-            await self.client.aclose()
 
     async def provider(self, model: ModelRef) -> Provider:
         """Return a model's provider. Starts the demo's process on first use; each of the demo's models is a dialect."""
@@ -367,7 +345,7 @@ class Host:
     def leave(self, session: Session) -> None:
         """Free a session that no screen shows any more, unless a turn is running in it."""
         if self.sessions.leave(session):
-            self.turns.forget(session)
+            self.turns.results.pop(session.id, None)
             if self.recorder is not None:
                 self.recorder.make_room(0)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tui_host.capture.json.narrowing import items, mapping, number_or_zero, text_or_empty
-from tui_host.errors import JSON, TuiHostError
+from tui_host.errors import TuiHostError
 from tui_host.host.helper_process import HelperProcess
 
 SECONDS = 10.0
@@ -49,13 +49,9 @@ async def decode_image(
         raise TuiHostError(NO_DECODER, remedy=INSTALL)
     if error or not facts:
         raise TuiHostError(f"the image cannot be drawn: {error or 'decoding took too much memory or time'}")
-    width, height = _pair(facts.get("size"))
+    width, height = map(number_or_zero, items(facts.get("size")))
+    across, down = map(number_or_zero, items(facts.get("from")))
     rgb = base64.b64decode(text_or_empty(facts.get("rgb")))
     return Picture(
-        width=width, height=height, rgb=rgb, form=text_or_empty(facts.get("format")), original=_pair(facts.get("from"))
+        width=width, height=height, rgb=rgb, form=text_or_empty(facts.get("format")), original=(across, down)
     )
-
-
-def _pair(value: JSON) -> tuple[int, int]:
-    width, height = map(number_or_zero, items(value))
-    return width, height

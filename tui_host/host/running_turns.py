@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 END_SECONDS = 1.0
 
 
+@dataclass(slots=True, eq=False)
 class Turns:
     """Runs turns: at most one per session, and none before `open` is called."""
 
-    def __init__(self, defect: Callable[[Exception], TuiHostError]) -> None:
-        self._defect = defect
-        self._at_work: dict[str, tuple[Session, Turn]] = {}
-        self._results: dict[str, TurnResult] = {}
-        self._waiting: list[Session] = []
-        self._open: tuple[TaskGroup, Callable[[], Services]] | None = None
+    _defect: Callable[[Exception], TuiHostError]
+    results: dict[str, TurnResult] = field(default_factory=dict[str, "TurnResult"])  # of the last turns, by session
+    _at_work: dict[str, tuple[Session, Turn]] = field(default_factory=dict[str, "tuple[Session, Turn]"])
+    _waiting: list[Session] = field(default_factory=list["Session"])
+    _open: tuple[TaskGroup, Callable[[], Services]] | None = None
 
     def __iter__(self) -> Iterator[Session]:
         """Iterate over the sessions in which a turn is running."""
@@ -57,9 +58,9 @@ class Turns:
 
     async def _run(self, session: Session, turn: Turn) -> None:
         try:
-            self._results[session.id] = await turn.run()
+            self.results[session.id] = await turn.run()
         except Exception as error:  # noqa: BLE001 - the one boundary: a defect met in a turn ends that turn and nothing else
-            self._results[session.id] = turn.broke(self._defect(error))
+            self.results[session.id] = turn.broke(self._defect(error))
         finally:
             self._at_work.pop(session.id, None)
 
@@ -84,8 +85,4 @@ class Turns:
 
     def result(self, session: Session) -> TurnResult | None:
         """Return how the session's last turn in this process ended, None while a turn is running."""
-        return None if session.busy else self._results.get(session.id)
-
-    def forget(self, session: Session) -> None:
-        """Drop the result of the session's last turn."""
-        self._results.pop(session.id, None)
+        return None if session.busy else self.results.get(session.id)

@@ -73,24 +73,22 @@ class ServerWatch:
         """Look at all files every second, and at all catalogs that have changed."""
         while True:
             for spec in self._settings().servers.values():
-                if spec.watch:
-                    await self._look_at_files(spec)
+                if not spec.watch:
+                    continue
+                marks = await to_thread.run_sync(_marks, watched_files(spec, self._settings().environment))
+                before = self._watched.get(spec.name, marks)
+                self._watched[spec.name] = marks
+                changed = sorted(path for path in {*marks, *before} if marks.get(path) != before.get(path))
+                server = self._pool.server(spec.name)
+                if changed and server.is_wanted:
+                    more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
+                    self._notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
+                    server.reconnect()
             await self._look_at_settings(self._settings())
             for status in self._pool.statuses():
                 if status.state == "ready" and self._pool.server(status.name).is_listed:
                     await self._look_at_catalog(status)
             await anyio.sleep(SECONDS)
-
-    async def _look_at_files(self, spec: ServerSpec) -> None:
-        marks = await to_thread.run_sync(lambda: _marks(watched_files(spec, self._settings().environment)))
-        before = self._watched.get(spec.name, marks)
-        self._watched[spec.name] = marks
-        changed = sorted(path for path in {*marks, *before} if marks.get(path) != before.get(path))
-        server = self._pool.server(spec.name)
-        if changed and server.is_wanted:
-            more = f" and {len(changed) - 1:,} more" if len(changed) > 1 else ""
-            self._notices.append(f"{spec.name} restarts: {Path(changed[0]).name}{more} changed")
-            server.reconnect()
 
     async def _look_at_settings(self, settings: Settings) -> None:
         folder = settings.config_dir
@@ -153,8 +151,7 @@ def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Se
     for secret in secrets_of(fresh):
         redactor.add(secret.name, secret.reveal())
     words = ", ".join(_changes(before, fresh, pool))
-    pool.take(fresh.servers)
-    pool.take_switches(fresh.switches)
+    pool.take(fresh.servers, fresh.switches)
     settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
     return settings, words or "nothing changed"
 

@@ -37,7 +37,23 @@ class Watches:
         """Tell of changes until cancelled."""
         while True:
             for (_, server, uri), watch in self._watches.items():
-                self._tell(watch, server, uri)
+                updates = self._updates(server, uri)
+                new, watch.seen = updates - watch.seen, updates
+                if new <= 0:
+                    continue
+                # Count them in the last note if the chat still ends with it.
+                conversation = watch.session.conversation
+                is_last = watch.note is not None and watch.note == len(conversation) - 1
+                watch.noted = watch.noted + new if is_last else new
+                times = "" if watch.noted == 1 else f" {watch.noted:,} times"
+                what = f"{server} says that {line(uri, _URI)} changed{times}"
+                note = NoteItem(
+                    turn=watch.session.turn, kind="note", what=what, remedy="@ attaches it anew", server=server
+                )
+                if is_last and watch.note is not None:
+                    conversation.put(watch.note, note)
+                else:
+                    watch.note = conversation.add(note)
             await self._pool.changed()
 
     def is_watched(self, session: Session, server: str, uri: str) -> bool:
@@ -67,20 +83,3 @@ class Watches:
     def _updates(self, server: str, uri: str) -> int:
         owner = self._pool.servers.get(server)
         return 0 if owner is None else dict(owner.status.subscriptions).get(uri, 0)
-
-    def _tell(self, watch: _Watch, server: str, uri: str) -> None:
-        """Add a note about new changes, or count them in the last note if the chat still ends with it."""
-        updates = self._updates(server, uri)
-        new, watch.seen = updates - watch.seen, updates
-        if new <= 0:
-            return
-        conversation = watch.session.conversation
-        is_last = watch.note is not None and watch.note == len(conversation) - 1
-        watch.noted = watch.noted + new if is_last else new
-        times = "" if watch.noted == 1 else f" {watch.noted:,} times"
-        what = f"{server} says that {line(uri, _URI)} changed{times}"
-        note = NoteItem(turn=watch.session.turn, kind="note", what=what, remedy="@ attaches it anew", server=server)
-        if is_last and watch.note is not None:
-            conversation.put(watch.note, note)
-        else:
-            watch.note = conversation.add(note)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 from urllib.parse import urlsplit
 
 import anyio
@@ -43,7 +43,7 @@ from tui_host.llm.provider_faults import SHORT_IDS, failure
 from tui_host.settings.schema import Provider
 from tui_host.settings.urls import proxy_for
 
-LIST_SECONDS: Final = 15.0
+LIST_SECONDS, CLOSE_SECONDS = 15.0, 2.0
 _MOST_BYTES = 16 << 20  # of a list of models or a refusal
 
 
@@ -123,10 +123,10 @@ class ModelClient:
         return response
 
     async def aclose(self) -> None:
-        """Close every connection."""
-        clients, self._clients = list(self._clients.values()), {}
-        for client in clients:
-            await client.aclose()
+        """Close every connection, within a time."""
+        with anyio.move_on_after(CLOSE_SECONDS):
+            while self._clients:
+                await self._clients.popitem()[1].aclose()
 
     async def _client(self, provider: Provider, outgoing: Outgoing) -> httpx.AsyncClient:
         is_tls = urlsplit(outgoing.url).scheme == "https"

@@ -102,26 +102,28 @@ class Pool:
             async with asyncio.timeout(STOP_SECONDS):
                 await self._done.wait()
 
-    def take(self, specs: Mapping[str, ServerSpec]) -> None:
-        """Take a changed configuration: connect new servers, end removed ones, reconnect changed ones."""
+    def take(self, specs: Mapping[str, ServerSpec], switches: Mapping[str, bool]) -> None:
+        """Take a configuration, in whose specs the person's switches of servers are applied already.
+
+        New servers are connected, removed ones ended, changed ones connected anew or disconnected. `switches` are those of
+        tools too, by `SERVER.TOOL`.
+        """
         before = self.servers
         for name in before.keys() - specs.keys():
             before[name].is_removed = True
             before[name].stop()
         self.servers = {name: before.get(name) or Server(spec, self._shared) for name, spec in specs.items()}
+        off = [name.partition(".") for name, is_on in switches.items() if not is_on]
         for name, spec in specs.items():
             server = self.servers[name]
+            server.tools_off = frozenset(tool for owner, _, tool in off if owner == name and tool)
             if name not in before and self._group is not None:
                 self._group.start_soon(server.run)
             elif server.spec != spec:
-                server.take(spec)
-        self._changed()
-
-    def take_switches(self, chosen: Mapping[str, bool]) -> None:
-        """Apply remembered switches of tools by `SERVER.TOOL`; those of servers are already in the servers' settings."""
-        off = [name.partition(".") for name, is_on in chosen.items() if not is_on]
-        for name, server in self.servers.items():
-            server.tools_off = frozenset(tool for owner, _, tool in off if owner == name and tool)
+                is_as_before = replace(server.spec, enabled=spec.enabled) == spec and server.is_wanted == spec.enabled
+                server.spec, server.is_instructing = spec, spec.instructions
+                if not is_as_before:
+                    (server.reconnect if spec.enabled else server.stop)()
         self._changed()
 
     def server(self, name: str) -> Server:

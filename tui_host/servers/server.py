@@ -123,13 +123,6 @@ class Server:
         self._wake.set()
         self._shared.changed()
 
-    def take(self, spec: ServerSpec) -> None:
-        """Take a changed configuration, in which the person's switches are applied: connect or disconnect as it says."""
-        is_as_before = replace(self.spec, enabled=spec.enabled) == spec and self.is_wanted == spec.enabled
-        self.spec, self.is_instructing = spec, spec.instructions
-        if not is_as_before:
-            (self.reconnect if spec.enabled else self.stop)()
-
     def switch_tool(self, tool: str, *, is_on: bool) -> None:
         self.tools_off = self.tools_off - {tool} if is_on else self.tools_off | {tool}
         self._shared.changed()
