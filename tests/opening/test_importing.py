@@ -72,8 +72,8 @@ def test_several_files_are_one_session_joined_by_their_times(store: Store, tmp_p
     server = f"2026-11-20T10:00:02Z -> {json.dumps(CALLED)}\n2026-11-20T10:00:03Z <- {json.dumps(RESULT)}\n"
     files = [written(tmp_path, "model.log", model + later), written(tmp_path, "math.log", f'{server}{{"a": 1}}\n')]
     imported = import_files(store, files, Redactor())
-    assert imported.notices == ["Left out of math.log: lines that are of neither wire (1, first line 3)."]
-    assert sorted(links(store, imported.id)) == ["answered", "asked", "sent", "told"]
+    told = ["Left out of math.log: lines that are of neither wire (1, first line 3)."]
+    assert (imported.notices, sorted(links(store, imported.id))) == (told, ["answered", "asked", "sent", "told"])
     assert [(each.id, each.title) for each in store.sessions.list()] == [(imported.id, "model.log and math.log")]
 
 
