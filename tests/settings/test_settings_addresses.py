@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.settings.reading import mode
 from tui_host.errors import SettingsError
-from tui_host.settings.paths import default_config_dir, default_data_dir, ensure_private_dir
+from tui_host.settings.paths import default_dir, ensure_private_dir
 from tui_host.settings.schema import SERVER_NAME, Template
 from tui_host.settings.tables import server_from_arguments, server_name
 from tui_host.settings.urls import check_url, parts_of
@@ -112,9 +112,9 @@ def test_a_home_that_is_relative_never_leads_into_the_working_directory(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", "here")
-    for folder in (default_config_dir, default_data_dir):
+    for kind in ("config", "data"):
         try:
-            found = folder()
+            found = default_dir(kind)
         except SettingsError:
             continue
         assert found.is_absolute()

@@ -234,6 +234,11 @@ def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
     assert secret == copy.deepcopy(secret) != Secret("OTHER", CANARY)
 
 
+def test_a_record_made_without_a_field_that_it_needs_names_the_field() -> None:
+    with pytest.raises(TypeError, match="Template needs text"):
+        Template(**{})
+
+
 def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
     text = f"""
     [providers.p]

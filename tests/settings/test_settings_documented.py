@@ -39,7 +39,7 @@ ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui
 def test_every_setting_is_documented_with_its_default(record: type) -> None:
     part = DOCUMENT[DOCUMENT.index(PARTS[record]) :].partition("\n## ")[0]
     defaults = {field.name: field.default for field in fields(record)}
-    for name, rule in rules_of(record).items():
+    for name, (rule, _) in rules_of(record).items():
         if record is schema.Settings and name in ELSEWHERE:
             continue
         assert rule.metadata["doc"]

@@ -22,7 +22,7 @@ from tests.settings import keyrings
 from tui_host.answers.bodies import body_of
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import NoteItem
-from tui_host.settings.paths import documents
+from tui_host.settings import paths
 from tui_host.settings.save import STATE_FILE
 from tui_host.tui.keys import ACTIONS
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
@@ -485,7 +485,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     await app.until_shown(
         "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(DOCUMENTS, 1))
     )
-    assert sorted(DOCUMENTS) == sorted(path.stem for path in documents().glob("*.md"))
+    assert sorted(DOCUMENTS) == sorted(path.stem for path in paths.DOCUMENTS.glob("*.md"))
     view = shown(app).query_one(DocumentView)
     wanted = {*places(), *CONTRACT, *(key.shown for keys in places().values() for key in keys)}
     wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}

@@ -198,20 +198,21 @@ def hide(words: Iterable[str]) -> Iterator[str]:
     """Yield the words of a command with likely secrets masked. References such as `${API_KEY}` stay."""
     is_value = False
     for word in words:
-        yield _hidden(word) if is_value and not word.startswith("-") else _without(word)
+        if is_value and not word.startswith("-"):
+            yield _hidden(word)
+            is_value = False
+            continue
         is_value = _OPTION.fullmatch(word) is not None and sensitivity(word) != "none"
-
-
-def _without(word: str) -> str:
-    for start, end, _ in sorted(in_url(word), reverse=True):
-        word = f"{word[:start]}{_hidden(word[start:end])}{word[end:]}"
-    if "://" not in word:
-        names = (match for match in _ASSIGNED.finditer(word) if sensitivity(match[1]) != "none")
-        if (secret := next(names, None)) is not None:
-            word = word[: secret.end()] + _hidden(word[secret.end() :])
-        word = _SCHEME.sub(lambda match: _hidden(match[0]), word)
-    word = "".join(HIDDEN if is_key else piece for piece, is_key in pieces(word))
-    return _LONG.sub(HIDDEN, word)
+        left = word
+        for start, end, _ in sorted(in_url(word), reverse=True):
+            left = f"{left[:start]}{_hidden(left[start:end])}{left[end:]}"
+        if "://" not in left:
+            names = (match for match in _ASSIGNED.finditer(left) if sensitivity(match[1]) != "none")
+            if (secret := next(names, None)) is not None:
+                left = left[: secret.end()] + _hidden(left[secret.end() :])
+            left = _SCHEME.sub(lambda match: _hidden(match[0]), left)
+        left = "".join(HIDDEN if is_key else piece for piece, is_key in pieces(left))
+        yield _LONG.sub(HIDDEN, left)
 
 
 def _hidden(text: str) -> str:

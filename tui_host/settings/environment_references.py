@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +21,8 @@ _PASSED = (
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS"
 )
 CHILD_VARIABLES = tuple(_PASSED.split())  # passed to stdio servers; never secret
+_SET = "set the environment variable {} and start again"
+_HEADER_VALUE = re.compile(r"[ -~\t]*")  # visible ASCII, with spaces and tabs inside
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +47,7 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
         return template
     for match in REFERENCE.finditer(template.text):
         if match[2] is None and match[1] not in environment:
-            raise SettingsError(f"{match[1]} is not set", where, _set(match[1]))
+            raise SettingsError(f"{match[1]} is not set", where, _SET.format(match[1]))
     # As in a shell, `:-` also stands in for an empty variable.
     text = REFERENCE.sub(lambda match: environment.get(match[1]) or match[2] or "", template.text)
     return Template(text=text, literal=True)
@@ -71,16 +74,11 @@ def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, s
     filled: dict[str, str] = {}
     for name, template in headers.items():
         text = resolve(template, environment, where=f"{where}.{name}").text.strip(" \t")
-        if not is_header_value(text):
+        if not _HEADER_VALUE.fullmatch(text):
             what = "the value has a character that is invalid in a header"
             raise SettingsError(what, f"{where}.{name}", _check(template.references))
         filled[name] = text
     return filled
-
-
-def is_header_value(text: str) -> bool:
-    """Whether a text is a valid header value: visible ASCII, with spaces and tabs inside."""
-    return all(" " <= character <= "~" or character == "\t" for character in text)
 
 
 def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | None:
@@ -92,8 +90,8 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
     names = template.references
     text = resolve(template, environment, where=where).text.strip()  # a variable read from a file ends with its line
     if not text and provider.api_key is not None and any(name in environment for name in names):
-        raise SettingsError(f"{names[0]} is empty", where, _set(names[0]))
-    if not is_header_value(text):
+        raise SettingsError(f"{names[0]} is empty", where, _SET.format(names[0]))
+    if not _HEADER_VALUE.fullmatch(text):
         raise SettingsError("the key has a character that is invalid in a header", where, _check(names[:1]))
     name = names[0] if names else f"{provider.name}.api_key"
     return Secret(name, text) if text else None
@@ -150,10 +148,6 @@ def _given(templates: Iterable[Template | None], environment: Mapping[str, str])
                 yield Secret(name, environment[name])
 
 
-def _set(variable: str) -> str:
-    return f"set the environment variable {variable} and start again"
-
-
 def _check(variables: Sequence[str]) -> str:
     return f"check the environment variable {' or '.join(variables)}" if variables else "write it again, in ASCII"
 
@@ -171,26 +165,23 @@ def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
 
 def demand_key(provider: Provider, address: str, secret: Secret | None) -> None:
     """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
-    if _needs_key(provider, address, secret):
-        variable = provider.key_variable
-        remedy = f"set the environment variable {variable} and start again, or choose a model with f4, which asks for the key"
+    variable, names = provider.key_variable, map(str.lower, provider.headers)
+    is_served_without = secret is not None or not _CREDENTIALS.isdisjoint(names)
+    if variable is not None and not is_served_without and not is_loopback(parts_of(address).hostname or ""):
+        remedy = f"{_SET.format(variable)}, or choose a model with f4, which asks for the key"
         raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
 
 
 def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
     """Whether the provider could be asked if it had a key."""
+    is_otherwise_right = False
     try:
-        return _needs_key(provider, address_of(provider, environment), credential(provider, environment))
+        address, secret = address_of(provider, environment), credential(provider, environment)
+        is_otherwise_right = True
+        demand_key(provider, address, secret)
     except SettingsError:
-        return False
-
-
-def _needs_key(provider: Provider, address: str, secret: Secret | None) -> bool:
-    if secret is not None or provider.key_variable is None:
-        return False
-    return _CREDENTIALS.isdisjoint(map(str.lower, provider.headers)) and not is_loopback(
-        parts_of(address).hostname or ""
-    )
+        return is_otherwise_right
+    return False
 
 
 def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:

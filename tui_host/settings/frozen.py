@@ -19,8 +19,11 @@ class Frozen:
 
     def __init__(self, **values: object) -> None:
         for each in fields(self):
-            if each.name not in values:
-                values[each.name] = each.default if each.default_factory is MISSING else each.default_factory()
+            if each.name in values:
+                continue
+            if each.default is MISSING and each.default_factory is MISSING:
+                raise TypeError(f"{type(self).__name__} needs {each.name}")
+            values[each.name] = each.default if each.default_factory is MISSING else each.default_factory()
         vars(self).update(values)
 
     @override

@@ -59,7 +59,10 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         servers = {arguments.only_server.name: arguments.only_server}
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}
     settings = replace(settings, servers=servers, profiles=profiles, rules=rules)
-    settings = _Start(typed=arguments, files=files, settings=settings).begun()
+    start = _Start(typed=arguments, files=files, settings=settings)
+    profile = start.value("profile", arguments.profile, start.profile) or Profile(name="")
+    model = start.value("model", arguments.model, start.model, profile.model)
+    protocol = start.value("protocol", arguments.protocol, start.protocol, profile.protocol) or PROTOCOLS[0]
     tables.check_patterns(arguments.allow, report)
     limits, ui = settings.limits, settings.ui
     if arguments.steps is not None:
@@ -69,6 +72,9 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     report.raise_if_any()
     return replace(
         settings,
+        model=model,
+        protocol=protocol,
+        profile=profile.name,
         config_file=files.path if files.path.is_file() else None,
         allow=arguments.allow,
         limits=limits,
@@ -95,7 +101,7 @@ class _Files(Frozen):
         path, named = Path("/nonexistent"), None
         with report.collecting():
             named = paths.named(typed, "--config", "TUI_HOST_CONFIG", environment)
-            path = named or paths.default_config_dir() / paths.CONFIG_FILE
+            path = named or paths.default_dir("config") / paths.CONFIG_FILE
         return cls(
             path=path,
             config=SettingsTable.open(path, report, needed=named is not None),
@@ -137,16 +143,10 @@ class _Start(Frozen):
     files: _Files
     settings: Settings
 
-    def begun(self) -> Settings:
-        """Return the settings with profile, model and tool protocol."""
-        profile = self._value("profile", self.typed.profile, self._profile) or Profile(name="")
-        model = self._value("model", self.typed.model, self._model, profile.model)
-        protocol = self._value("protocol", self.typed.protocol, _protocol, profile.protocol) or PROTOCOLS[0]
-        return replace(self.settings, profile=profile.name, model=model, protocol=protocol)
-
-    def _value(
+    def value(
         self, key: str, typed: str | None, read: _Read[_Value], of_profile: _Value | None = None
     ) -> _Value | None:
+        """Return what a key begins with: `read` reads its text and tells a mistake in it."""
         config, state = self.files.config, self.files.state
         is_chosen = self.typed.profile is not None or "profile" in config.data
         if typed is not None:
@@ -166,23 +166,18 @@ class _Start(Frozen):
         value = read(remembered, ignored)
         return of_profile if value is None else value  # a remembered profile is older than what is remembered beside it
 
-    def _model(self, text: str, mistake: tables.Mistake) -> ModelRef | None:
-        def unset(what: str, remedy: str) -> None:
-            if self.typed.needs_model:
-                mistake(what, remedy)
+    def model(self, text: str, mistake: tables.Mistake) -> ModelRef | None:
+        return tables.read_model(text, self.settings, mistake, mistake if self.typed.needs_model else None)
 
-        return tables.read_model(text, self.settings, mistake, unset)
-
-    def _profile(self, name: str, mistake: tables.Mistake) -> Profile | None:
+    def profile(self, name: str, mistake: tables.Mistake) -> Profile | None:
         profiles = self.settings.profiles
         if name not in profiles:
             remedy = nearest(name, tuple(profiles)) if profiles else f"define [profiles.{shown(name)}] first"
             mistake(f'no profile "{shown(name)}"', remedy)
         return profiles.get(name)
 
-
-def _protocol(name: str, mistake: tables.Mistake) -> str | None:
-    if name in PROTOCOLS:
-        return name
-    mistake(*wrong_choice(name, PROTOCOLS))
-    return None
+    def protocol(self, name: str, mistake: tables.Mistake) -> str | None:
+        if name in PROTOCOLS:
+            return name
+        mistake(*wrong_choice(name, PROTOCOLS))
+        return None

@@ -7,31 +7,34 @@ import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 from tui_host.errors import SettingsError
 
 APP = "tui-host"
 CONFIG_FILE = "config.toml"
 DATABASE = "tui-host.db"
+_PACKAGE = Path(__file__).resolve().parent.parent
+DOCUMENTS = _PACKAGE / "docs"  # those that come with the program
 
 
-def default_config_dir() -> Path:
-    """Return the platform's configuration folder for this program, which may not exist."""
-    import platformdirs  # late, as below: a host waits while its tap starts, which is told its folder
+def default_dir(kind: Literal["config", "data"]) -> Path:
+    """Return the platform's folder for this program's configuration or data, which may not exist."""
+    import platformdirs  # late: a host waits while its tap starts, which is told its folder
 
-    return _absolute(platformdirs.user_config_dir(APP, appauthor=False), "--config FILE")
-
-
-def default_data_dir() -> Path:
-    """Return the platform's data folder for this program, which may not exist."""
-    import platformdirs
-
-    return _absolute(platformdirs.user_data_dir(APP, appauthor=False), "--data-dir DIR")
+    find, option = platformdirs.user_data_dir, "--data-dir DIR"
+    if kind == "config":
+        find, option = platformdirs.user_config_dir, "--config FILE"
+    path = find(APP, appauthor=False)
+    # A relative path would lead into the working directory. It is `~` where no home folder is known.
+    if not path.startswith("/"):
+        raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
+    return Path(path)
 
 
 def data_dir(typed: Path | None, environment: Mapping[str, str]) -> Path:
     """Return the folder of the database: as typed, else from the environment, else the platform's default."""
-    return named(typed, "--data-dir", "TUI_HOST_DATA_DIR", environment) or default_data_dir()
+    return named(typed, "--data-dir", "TUI_HOST_DATA_DIR", environment) or default_dir("data")
 
 
 def named(typed: Path | None, option: str, variable: str, environment: Mapping[str, str]) -> Path | None:
@@ -52,14 +55,8 @@ def whole(path: Path, where: str) -> Path:
 
 def shipped(name: str) -> Path:
     """Return the path of a file in the repository's folder `config/`: from the installed package, else from the checkout."""
-    package = Path(__file__).resolve().parent.parent
-    installed = package / "config"
-    return (installed if installed.is_dir() else package.parent / "config") / name
-
-
-def documents() -> Path:
-    """Return the folder of the documents that come with the program."""
-    return Path(__file__).resolve().parent.parent / "docs"
+    installed = _PACKAGE / "config"
+    return (installed if installed.is_dir() else _PACKAGE.parent / "config") / name
 
 
 def ensure_private_dir(path: Path) -> None:
@@ -84,17 +81,10 @@ def ensure_private_dir(path: Path) -> None:
         raise SettingsError(f"the folder cannot be used: {error.strerror}", str(path), "give another path") from error
 
 
-def _absolute(path: str, option: str) -> Path:
-    # A relative path would lead into the working directory. It is `~` where no home folder is known.
-    if not path.startswith("/"):
-        raise SettingsError("no home folder is known", "HOME", f"set HOME to an absolute path, or give {option}")
-    return Path(path)
-
-
 FOLDER = "protocols"
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
 # A section of a prompt that is used only if there are resources to read.
-_RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
+RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
 
 
 def template_of(name: str, config_dir: Path) -> str:
@@ -111,8 +101,3 @@ def template_of(name: str, config_dir: Path) -> str:
         what = f"{TOOLS} is missing, so the model would not learn of any tool"
         raise SettingsError(what, str(own), f"write {TOOLS} in the place of the list of tools")
     return template
-
-
-def with_sections(template: str, *, resources: bool) -> str:
-    """Return a prompt with its optional section about resources kept or removed."""
-    return _RESOURCES.sub(lambda section: section[1] if resources else "", template)

@@ -32,9 +32,8 @@ vllm        | vLLM                   | http://127.0.0.1:8000/v1                 
 """
 
 
-def _preset(row: str) -> Provider:
-    name, label, base_url, variable, model = (cell.strip() for cell in row.split("|"))
-    return Provider(
+PRESETS: Mapping[str, Provider] = {
+    name: Provider(
         name=name,
         label=label,
         dialect=name if name in DIALECTS else DIALECTS[0],
@@ -43,9 +42,8 @@ def _preset(row: str) -> Provider:
         default_model=model or None,
         preset=True,
     )
-
-
-PRESETS: Mapping[str, Provider] = {preset.name: preset for preset in map(_preset, _TABLE.strip().split("\n"))}
+    for name, label, base_url, variable, model in (map(str.strip, row.split("|")) for row in _TABLE.strip().split("\n"))
+}
 DEMO_PROVIDER = Provider(
     name=DEMO, label="demo model", models=DIALECTS, default_model=DIALECTS[0], preset=True, embedded=True
 )

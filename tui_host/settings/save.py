@@ -18,7 +18,9 @@ STATE_FILE = "state.toml"
 
 def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
     """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk."""
-    kept = _read_state(settings)
+    report = Report()
+    kept, _ = read_toml(settings.config_dir / STATE_FILE, report)
+    report.raise_if_any()
     if not settings.config_dir.exists():
         ensure_private_dir(settings.config_dir)
     write_toml(settings.config_dir / STATE_FILE, _changed(kept, choices))
@@ -30,8 +32,7 @@ def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> No
         key = f"servers.{name}.enabled"
         if key in settings.fixed:
             raise SettingsError(f"{key} is set there", str(settings.config_file), "change it in that file")
-    kept = _read_state(settings).get("switches")
-    save_state(settings, {"switches": _changed(kept if is_table(kept) else {}, switches) or None})
+    save_state(settings, {"switches": dict(switches)})
 
 
 def write_toml(path: Path, table: Mapping[str, object]) -> None:
@@ -62,12 +63,11 @@ def write_private(path: Path, data: bytes, mode: int = 0o600) -> None:
         raise SettingsError(f"cannot be written: {error.strerror}", shown_path(path), remedy) from error
 
 
-def _read_state(settings: Settings) -> Mapping[str, object]:
-    report = Report()
-    state, _ = read_toml(settings.config_dir / STATE_FILE, report)
-    report.raise_if_any()
-    return state
-
-
 def _changed(table: Mapping[str, object], values: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in {**table, **values}.items() if value is not None}
+    """Return a table with new values; None takes a key out, and a table within changes likewise."""
+    changed = {**table, **values}
+    for key, value in values.items():
+        if is_table(value):
+            inner = table.get(key)
+            changed[key] = _changed(inner if is_table(inner) else {}, value) or None
+    return {key: value for key, value in changed.items() if value is not None}

@@ -66,10 +66,6 @@ def setting(  # noqa: PLR0913 - each is a part of the rule
     return field(default=default, metadata=rule)
 
 
-def _named(form: str, remedy: str) -> str:
-    return field(metadata={"form": form, "remedy": remedy})
-
-
 def _headers(only: str = "") -> Mapping[str, Template]:
     remedy = "a name has letters, digits and -, a value is ASCII on one line"
     names, doc = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", "headers to send with each request"
@@ -117,8 +113,11 @@ class Price(Frozen):
 class Provider(Frozen):
     """An endpoint that serves models."""
 
-    name: str = _named(
-        rf"(?!{DEMO}$)[A-Za-z0-9_.-]{{1,40}}", f"use 1 to 40 letters, digits, dots, - and _, and not {DEMO}"
+    name: str = field(
+        metadata={
+            "form": rf"(?!{DEMO}$)[A-Za-z0-9_.-]{{1,40}}",
+            "remedy": f"use 1 to 40 letters, digits, dots, - and _, and not {DEMO}",
+        }
     )
     dialect: str = setting("openai", choices=DIALECTS, doc="the wire format")
     base_url: Template = setting(Template(text=""), doc="the URL before the dialect's path; empty for the demo model")
@@ -143,7 +142,9 @@ class Provider(Frozen):
 class ServerSpec(Frozen):
     """The configuration of a server. `file` is where it stands, empty for a bundled or typed server."""
 
-    name: str = _named(SERVER_NAME, "use 1 to 40 letters of any script, digits, - and _, without __")
+    name: str = field(
+        metadata={"form": SERVER_NAME, "remedy": "use 1 to 40 letters of any script, digits, - and _, without __"}
+    )
     command: Template | None = setting(None, form=r"(?s:.*\S.*)", remedy="write its name", doc="the program to start")
     args: tuple[Template, ...] = setting((), only="command", is_secret=True, doc="its arguments, without a shell")
     cwd: Template | None = setting(None, only="command", doc="its working directory; None for this program's own")
@@ -176,7 +177,7 @@ class ServerSpec(Frozen):
 class Profile(Frozen):
     """An agent: a system prompt, a model, a tool protocol, servers and options. A field of None changes nothing."""
 
-    name: str = _named(r"[\w.-]{1,40}", "use 1 to 40 letters, digits, dots, - and _")
+    name: str = field(metadata={"form": r"[\w.-]{1,40}", "remedy": "use 1 to 40 letters, digits, dots, - and _"})
     system: Template | None = setting(None, doc="the system prompt; places in braces are filled in as a turn begins")
     servers: tuple[str, ...] | None = setting(None, doc="names of the servers whose tools are offered")
     tools: tuple[str, ...] | None = setting(

@@ -89,8 +89,16 @@ _FORM = (
 
 def sensitivity(name: str, value: str = "", place: Place = "setting") -> Sensitivity:
     """Return what becomes of a named value: nothing, hidden on a screen, or removed from records."""
-    kinds = kinds_of(name)
-    if kinds & _REMOVED[place] or (value and _tells(kinds, name.lower(), value, place)):
+    kinds, key = kinds_of(name), name.lower()
+    is_credential = bool(kinds & _REMOVED[place])
+    if value and not is_credential and place in {"header", "query"}:
+        is_credential = "doubtful" in kinds and is_random(value)
+        if place == "query":
+            is_credential |= key in {"otp", "totp"} or (key in LONG_KEYS and len(value) >= TELLING_FROM)
+        else:
+            is_code = "one-time" in kinds and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
+            is_credential |= is_code or has_scheme(value)
+    if is_credential:
         return "remove"
     return "hide" if kinds & {"key", "sound"} else "none"
 
@@ -107,17 +115,6 @@ def kinds_of(name: str) -> frozenset[Kind]:
         if any(match(pattern, text) for text in texts[where]):
             kinds.add(kind)
     return frozenset(kinds - _OF_CREDENTIALS if re.fullmatch(_HARMLESS, whole) else kinds)
-
-
-def _tells(kinds: frozenset[Kind], name: str, value: str, place: Place) -> bool:
-    if place not in {"header", "query"}:
-        return False
-    if "doubtful" in kinds and is_random(value):
-        return True
-    if place == "query":
-        return name in {"otp", "totp"} or (name in LONG_KEYS and len(value) >= TELLING_FROM)
-    is_code = "one-time" in kinds and not any(map(str.isspace, value)) and any(map(str.isdigit, value))
-    return is_code or has_scheme(value)
 
 
 def has_scheme(value: str) -> bool:

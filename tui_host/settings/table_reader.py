@@ -118,20 +118,16 @@ def size_of(text: str) -> int | None:
     return int(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2].lower() or " ")
 
 
-def rules_of(record: type[Frozen]) -> dict[str, Field[object]]:
-    """Return the fields that a file can set, with their rules as metadata, by key."""
-    return {field.name: field for field in fields(record) if "doc" in field.metadata}
-
-
 @lru_cache
-def _kinds_of(record: type[Frozen]) -> Mapping[str, object]:
-    """Return the annotation of each field that a file can set, without its `| None`: a file cannot say None."""
+def rules_of(record: type[Frozen]) -> Mapping[str, tuple[Field[object], object]]:
+    """Return the fields that a file can set, by key: each with its rule as metadata, and its annotation."""
     hints = get_type_hints(record)
-    kinds: dict[str, object] = {}
-    for name in rules_of(record):
-        kind, *others = get_args(hints[name]) or (hints[name],)
-        kinds[name] = kind if others == [NoneType] else hints[name]
-    return kinds
+    rules: dict[str, tuple[Field[object], object]] = {}
+    for field in fields(record):
+        if "doc" in field.metadata:
+            kind, *others = get_args(hints[field.name]) or (hints[field.name],)
+            rules[field.name] = (field, kind if others == [NoneType] else hints[field.name])  # a file cannot say None
+    return rules
 
 
 class SettingsTable(Frozen):
@@ -155,12 +151,19 @@ class SettingsTable(Frozen):
         for field in fields(over):
             if field.name == "name" and not re.fullmatch(field.metadata["form"], getattr(over, "name")):  # noqa: B009
                 self.mistake("", "not a valid name", field.metadata["remedy"])
-        for key, kind in _kinds_of(type(over)).items():
-            rule = rules[key].metadata
+        for key, (field, kind) in rules.items():
+            rule = field.metadata
             if kind is Options:
-                values[key] = self._options()
+                options = self.inner(key)
+                given = _json_of(options)
+                for name, wanted in wrong_options(given).items():
+                    options.mistake(name, f"not {wanted}", f"write {wanted}")
+                if "extra_body" in given:
+                    place = self._path("extra_body")
+                    options.mistake("extra_body", "not an option", f"write it beside options, as {place}")
+                values[key] = options_of({**given, "extra_body": _json_of(self.inner("extra_body"))})
             elif key in self.data and not rule["apart"]:
-                values[key] = self._value(key, kind, rules[key])
+                values[key] = self._value(key, kind, field)
                 if rule["only"] and self.data.keys().isdisjoint(rule["only"].split(" or ")):
                     self.mistake(key, f"is only valid with {rule['only']}", "remove it")
         known = (*rules, "extra_body") if "options" in rules else tuple(rules)
@@ -216,9 +219,20 @@ class SettingsTable(Frozen):
         value, rule = self.data[key], field.metadata
         origin, inner = get_origin(kind), get_args(kind)
         if origin is tuple:
-            return self._array(key, inner[0], field)
+            if not is_array(value):
+                self.mistake(key, f"{found(value)}, expected an array of text", 'write ["one", "two"]')
+                return None
+            read = [self.text(f"{key}[{index}]", item, field) for index, item in enumerate(value)]
+            texts = tuple(text for text in read if text is not None)
+            self._notice_secrets(key, texts, field)
+            return tuple(Template(text=text) for text in texts) if inner[0] is Template else texts
         if origin is Mapping:
-            return self.inner(key)._mapping(inner[1], field)  # noqa: SLF001 - its own class
+            table, names = self.inner(key), rule["names"]
+            for name in table.data if names else ():
+                if not re.fullmatch(names, name):
+                    table.mistake(name, "not a valid name", rule["remedy"])
+            elements = {name: table._value(name, inner[1], field) for name in table.data}  # noqa: SLF001 - its own class
+            return {name: element for name, element in elements.items() if element is not None}
         if kind is bool or kind is int or kind is float:
             return self._plain(key, kind, field)
         if isinstance(kind, type) and issubclass(kind, Frozen) and kind is not Template:
@@ -233,24 +247,6 @@ class SettingsTable(Frozen):
             self._notice_secrets(key, (f"--{key}", text), field)
             return Template(text=text)
         return Path(text) if kind is Path and text else text
-
-    def _mapping(self, kind: object, field: Field[object]) -> object:
-        names = field.metadata["names"]
-        for name in self.data if names else ():
-            if not re.fullmatch(names, name):
-                self.mistake(name, "not a valid name", field.metadata["remedy"])
-        read = {name: self._value(name, kind, field) for name in self.data}
-        return {name: element for name, element in read.items() if element is not None}
-
-    def _array(self, key: str, kind: object, field: Field[object]) -> object:
-        value = self.data[key]
-        if not is_array(value):
-            self.mistake(key, f"{found(value)}, expected an array of text", 'write ["one", "two"]')
-            return None
-        read = [self.text(f"{key}[{index}]", item, field) for index, item in enumerate(value)]
-        texts = tuple(text for text in read if text is not None)
-        self._notice_secrets(key, texts, field)
-        return tuple(Template(text=text) for text in texts) if kind is Template else texts
 
     def _notice_secrets(self, key: str, words: Sequence[str], field: Field[object]) -> None:
         """Warn of secrets that the file itself holds, read as a command line: a variable keeps them better."""
@@ -284,15 +280,6 @@ class SettingsTable(Frozen):
         if read is None:
             self.mistake(key, f"{found(value, shows=True)}, expected {wanted}", remedy)
         return read
-
-    def _options(self) -> Options:
-        options = self.inner("options")
-        values = _json_of(options)
-        for name, kind in wrong_options(values).items():
-            options.mistake(name, f"not {kind}", f"write {kind}")
-        if "extra_body" in values:
-            options.mistake("extra_body", "not an option", f"write it beside options, as {self._path('extra_body')}")
-        return options_of({**values, "extra_body": _json_of(self.inner("extra_body"))})
 
     def _where(self, key: str) -> str:
         return ": ".join(filter(None, (self.file, self._path(key))))

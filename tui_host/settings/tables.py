@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -110,12 +110,13 @@ def read_profile(name: str, table: SettingsTable, settings: Settings) -> Profile
     return replace(profile, model=read_model(text, settings, partial(table.mistake, "model"), unset))
 
 
-def read_model(text: str, settings: Settings, mistake: Mistake, unset: Mistake) -> ModelRef | None:
-    """Parse `PROVIDER/MODEL`. Calls `mistake` with the fault and the remedy, or `unset` if a variable is not set."""
+def read_model(text: str, settings: Settings, mistake: Mistake, unset: Mistake | None) -> ModelRef | None:
+    """Parse `PROVIDER/MODEL`. Calls `mistake` with the fault and the remedy, or `unset`, if given, if a variable is not set."""
     try:
         text = resolve(Template(text=text), settings.environment, where="").text
     except SettingsError as error:
-        unset(error.what, error.remedy)
+        if unset is not None:
+            unset(error.what, error.remedy)
         return None
     name, slash, model = text.partition("/")
     provider = settings.providers.get(name)
@@ -137,23 +138,22 @@ def matches(name: str, pattern: str) -> bool:
 
 def all_rules(config: SettingsTable, saved: SettingsTable, servers: Sequence[str]) -> tuple[Rule, ...]:
     """Return the rules of the user's own file, then those saved by the app for other tools; an idle one is noticed."""
-    own = tuple(_rules_in(config))
-    decided = {(rule.server, rule.tool) for rule in own}
-    rules = (*own, *(rule for rule in _rules_in(saved) if (rule.server, rule.tool) not in decided))
+    rules: list[Rule] = []
+    for table in (config, saved):
+        decided = {(rule.server, rule.tool) for rule in rules}
+        for entry in table.array("rules"):
+            rule = entry.read(Rule(where=table.file))
+            for key in ("server", "tool", "action"):
+                if not entry.data.get(key):
+                    entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
+            if (rule.server, rule.tool) not in decided:
+                rules.append(rule)
     for rule in rules:
         # A `deny` with a typing mistake would protect nothing.
         if not any(matches(name, rule.server) for name in servers):
             words = f"the rule for {shown(rule.server)}.{shown(rule.tool)} matches no server"
             config.report.notices.append(f"{rule.where}: {words}; {nearest(rule.server, servers)}")
-    return rules
-
-
-def _rules_in(table: SettingsTable) -> Iterator[Rule]:
-    for entry in table.array("rules"):
-        yield entry.read(Rule(where=table.file))
-        for key in ("server", "tool", "action"):
-            if not entry.data.get(key):
-                entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
+    return tuple(rules)
 
 
 def check_patterns(patterns: Sequence[str], report: Report) -> None:
@@ -190,8 +190,14 @@ def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
     command, *args = url_or_command or ("",)
     if not command:
         raise SettingsError("no program given", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
+    program = PurePath(command).name
+    for word in url_or_command:  # it is named by the program, or by what a launcher such as `npx` starts
+        stem = re.sub(r"(?<=.)@[^@]*$|\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", PurePath(word).name)
+        if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
+            program = stem
+            break
     return ServerSpec(
-        name=server_name(_program(url_or_command)),
+        name=server_name(program),
         command=Template(text=command, literal=True),
         args=tuple(Template(text=argument, literal=True) for argument in args),
     )
@@ -201,15 +207,6 @@ def server_name(text: str) -> str:
     """Return a valid server name made from a text; `server` if no valid character remains."""
     name = re.sub(r"[^\w]+", "-", text)
     return re.sub(r"_{2,}", "_", name)[:40].strip("-_") or "server"
-
-
-def _program(words: Sequence[str]) -> str:
-    """Return the word of a command that best names the server: the program, or what a launcher such as `npx` starts."""
-    for word in words:
-        stem = re.sub(r"(?<=.)@[^@]*$|\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", PurePath(word).name)
-        if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
-            return stem
-    return PurePath(words[0]).name
 
 
 def read_entry(name: str, table: Mapping[str, object]) -> tuple[ServerSpec, tuple[str, ...]]:

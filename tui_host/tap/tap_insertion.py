@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tui_host.settings.hosts.host_entries import ServerEntry
-from tui_host.settings.hosts.jsonc import Edit, PlacedValue, after_space, edited
+from tui_host.settings.hosts.jsonc import COMMA, Edit, PlacedValue, edited
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -133,11 +133,11 @@ def _uninstalled(text: str, entry: ServerEntry) -> SkippedServer | list[Edit]:
         return SkippedServer(place=entry.place, why="a tap without arguments")
     own = arguments.elements[own_at - 1]
     start, end = arguments.start + 1, own.end
-    comma = after_space(text, end)
+    comma = COMMA.match(text, end)
     if words[own_at - 1] == "--" and _is_like_ours(text, words[own_at:], arguments, command):
         start, end = arguments.key_start, command.key_start
-    elif text.startswith(",", comma):  # the inserted words with their comma, and in a one-line array the space
-        end = comma + 1
+    elif comma is not None:  # the inserted words with their comma, and in a one-line array the space
+        end = comma.end()
         end += not _lead(text, start) and text.startswith(" ", end)
     edit = Edit(start=command.start, end=command.end, text=text[own.start : own.end])
     return [edit, Edit(start=start, end=end, text="")]

@@ -19,7 +19,7 @@ from tui_host.llm.protocols.grammar import Syntax
 from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.tool_protocol import Prepared, Source, TextPlace, ToolProtocol, answered
 from tui_host.llm.request_writing import Tools, text_of
-from tui_host.settings.paths import INSTRUCTIONS, TOOLS, with_sections
+from tui_host.settings.paths import INSTRUCTIONS, RESOURCES, TOOLS
 
 
 @dataclass(slots=True)
@@ -118,7 +118,7 @@ class TextProtocol(ToolProtocol, ABC):
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Wording:
         own = "\n\n".join(text_of(message.parts) for message in messages if message.role == "system")
         words = Wording(Message(role="system", parts=()), 0)
-        template = with_sections(self._template, resources=any(tool.resources is not None for tool in tools))
+        template = RESOURCES.sub(r"\1" if any(tool.resources is not None for tool in tools) else "", self._template)
         template = template if INSTRUCTIONS in template else f"{INSTRUCTIONS}\n\n{template}"
         if not own:
             template = template.replace(INSTRUCTIONS, "")

@@ -132,33 +132,22 @@ class _Translation:
 
     def entry(self, place: Place, values: Mapping[str, object]) -> HostEntry:
         name, problem = place[-1], ""
-        table = self._table(values)
-        if not re.fullmatch(SERVER_NAME, name):
-            self.notes.append(f"named {name} there")
-            name = server_name(name)
-        try:
-            _, warnings = read_entry(name, table)
-            self.notes += [warning.removeprefix(f"servers.{name}: ") for warning in warnings]
-        except SettingsError as error:
-            problem = str(error).removeprefix(f"servers.{name}: ")
-        return HostEntry(name=name, place=place, table=table, notes=tuple(self.notes), problem=problem)
-
-    def _table(self, values: Mapping[str, object]) -> dict[str, object]:
         inner = values.get(INSIDE)
         if is_table(inner):
-            values = {name: value for name, value in values.items() if name != INSIDE} | inner
-        given = {_OTHER_NAMES.get(name, name): value for name, value in values.items() if value not in (None, [], {})}
-        if left := [name for name in given if name not in _READ]:
+            values = {key: value for key, value in values.items() if key != INSIDE} | inner
+        given = {_OTHER_NAMES.get(key, key): value for key, value in values.items() if value not in (None, [], {})}
+        if left := [key for key in given if key not in _READ]:
             self.notes.append(f"not imported: {', '.join(left)}")
+        tables = {key: value for key, value in given.items() if is_table(value)}
         if "command" in given:
             table = {key: given.get(key) for key in ("command", "args", "cwd")}
             names = given.get("env_vars")
-            passed = {str(name): f"${{{name}}}" for name in names} if is_array(names) else {}
-            table["env"] = _members(given.get("env")) | passed
+            passed = {str(variable): f"${{{variable}}}" for variable in names} if is_array(names) else {}
+            table["env"] = tables.get("env", {}) | passed
         else:
-            url = next((name for name in URLS if name in given), "url")
-            variables = _members(given.get("env_http_headers"))
-            headers = _members(given.get("headers")) | {name: f"${{{held}}}" for name, held in variables.items()}
+            url = next((key for key in URLS if key in given), "url")
+            variables = tables.get("env_http_headers", {})
+            headers = tables.get("headers", {}) | {key: f"${{{held}}}" for key, held in variables.items()}
             if variable := given.get("bearer_token_env_var"):
                 headers["Authorization"] = f"Bearer ${{{variable}}}"
             table = {"url": given.get(url), "headers": headers}
@@ -168,7 +157,16 @@ class _Translation:
         seconds = given.get("timeout")
         if isinstance(seconds, (int, float)):
             table["timeout"] = seconds / 1000 if seconds > MOST_SECONDS else seconds
-        return {key: self._filled(value) for key, value in table.items() if value} | {"enabled": False}
+        table = {key: self._filled(value) for key, value in table.items() if value} | {"enabled": False}
+        if not re.fullmatch(SERVER_NAME, name):
+            self.notes.append(f"named {name} there")
+            name = server_name(name)
+        try:
+            _, warnings = read_entry(name, table)
+            self.notes += [warning.removeprefix(f"servers.{name}: ") for warning in warnings]
+        except SettingsError as error:
+            problem = str(error).removeprefix(f"servers.{name}: ")
+        return HostEntry(name=name, place=place, table=table, notes=tuple(self.notes), problem=problem)
 
     def _filled(self, value: object) -> object:
         """Write the host's references in our form, wherever they stand; unknown ones stay."""
@@ -192,7 +190,3 @@ class _Translation:
         elif name.startswith("workspaceFolder"):
             self.notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
         return f"${{{variable}}}"
-
-
-def _members(value: object) -> dict[str, object]:
-    return value if is_table(value) else {}

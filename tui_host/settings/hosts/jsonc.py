@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from tui_host.errors import JSON, SettingsError
 
-_SPACE = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
+COMMA = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*,", re.DOTALL)  # behind any space and comments
 _STRING = r'"(?:[^"\\]|\\.)*"'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/|^\ufeff", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
@@ -45,12 +45,6 @@ def edited(text: str, edits: Iterable[Edit]) -> str:
     for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
         text = f"{text[: edit.start]}{edit.text}{text[edit.end :]}"
     return text
-
-
-def after_space(text: str, at: int) -> int:
-    """Return the position after any space and comments."""
-    space = _SPACE.match(text, at)
-    return at if space is None else space.end()
 
 
 def parse(text: str, where: str) -> PlacedValue:

@@ -33,7 +33,7 @@ class KnownHost:
 
     name: str  # to type; empty for text of any host
     title: str
-    files: tuple[str, ...]  # patterns in a folder of `_folders`
+    files: tuple[str, ...]  # patterns in a folder that `files_of` knows
     project_file: str = ""  # in a project's folder, often shared; used only if the user names it
     servers: tuple[tuple[str, ...], ...] = _MCP_SERVERS  # keys that lead to an object with the servers by name
     url_is_sse: bool = False  # a server behind a plain `url` speaks the older transport, HTTP+SSE
@@ -101,14 +101,6 @@ def known_host(typed: str) -> KnownHost:
 
 def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
     """Return a host's existing files, or without any the file that it would create."""
-    folders = _folders(environment, platform)
-    patterns = [pattern.split("/", 1) for pattern in host.files]
-    existing = [path for name, rest in patterns for path in sorted(Path(folders[name]).glob(rest))]
-    (name, rest), *_ = patterns
-    return existing or [Path(folders[name], rest)]
-
-
-def _folders(environment: Mapping[str, str], platform: str) -> dict[str, str]:
     home = environment.get("HOME", "")
     if not home.startswith("/"):
         raise SettingsError("no home folder is known", "HOME", "set HOME to an absolute path, or give --file FILE")
@@ -117,10 +109,14 @@ def _folders(environment: Mapping[str, str], platform: str) -> dict[str, str]:
         config = f"{home}/Library/Application Support"
     elif not config.startswith("/"):
         config = f"{home}/.config"
-    return {
+    folders = {
         "{home}": home,
         "{config}": config,
         "{claude}": environment.get("CLAUDE_CONFIG_DIR") or home,
         "{codex}": environment.get("CODEX_HOME") or f"{home}/.codex",
         "{gemini}": environment.get("GEMINI_CLI_HOME") or home,
     }
+    patterns = [pattern.split("/", 1) for pattern in host.files]
+    existing = [path for name, rest in patterns for path in sorted(Path(folders[name]).glob(rest))]
+    (name, rest), *_ = patterns
+    return existing or [Path(folders[name], rest)]

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui_host.capture.ladder.row_filter import FIELDS
-from tui_host.settings.paths import documents
+from tui_host.settings import paths
 from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
 from tui_host.tui.questions.approval import Approval
@@ -154,7 +154,7 @@ class DocumentScreen(HelpScreen):
     ]
 
     def __init__(self, name: str) -> None:
-        text = (documents() / f"{name}.md").read_text(encoding="utf-8")
+        text = (paths.DOCUMENTS / f"{name}.md").read_text(encoding="utf-8")
         self._chinese = _CHINESE.search(text)
         super().__init__(text=text, heading=f"{name}: {DOCUMENTS[name]}{'   z 中文' if self._chinese else ''}")
 
