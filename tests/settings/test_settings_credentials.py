@@ -23,7 +23,7 @@ from tui_host.settings.environment_references import (
 )
 from tui_host.settings.model_options import Options
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
-from tui_host.settings.schema import Provider, ServerSpec, Template
+from tui_host.settings.schema import ModelRef, Provider, ServerSpec, Template
 from tui_host.settings.sensitivity import pieces
 
 BEARER = "Authorization: Bearer abc-12345"
@@ -235,8 +235,8 @@ def test_a_secret_shows_itself_only_when_it_is_asked_to() -> None:
 
 
 def test_a_record_made_without_a_field_that_it_needs_names_the_field() -> None:
-    with pytest.raises(TypeError, match="Template needs text"):
-        Template(**{})
+    with pytest.raises(TypeError, match="ModelRef needs model"):
+        ModelRef(provider="mine")  # pyright: ignore[reportCallIssue]
 
 
 def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:

@@ -36,11 +36,8 @@ class PiecedCall:
     """A call with the fragments of its arguments."""
 
     name: str
+    arguments: str
     fragments: tuple[str, ...]
-
-    @property
-    def arguments(self) -> str:
-        return "".join(self.fragments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,11 +48,7 @@ class PiecedAnswer:
     text: tuple[str, ...]
     calls: tuple[PiecedCall, ...]
     stop: Stop
-
-    @property
-    def tokens(self) -> int:
-        asked = sum(_NAME_TOKENS + len(call.fragments) for call in self.calls)
-        return len(self.thinking) + len(self.text) + asked
+    tokens: int
 
 
 # Sizes in characters, as uneven as a model's tokens; fixed, so that the same answer is always cut in the same way.
@@ -69,18 +62,20 @@ def in_pieces(plan: Plan, most_tokens: object = None) -> PiecedAnswer:
     limit = most_tokens if isinstance(most_tokens, int) and most_tokens > 0 else _NO_LIMIT
     thinking = _pieces(plan.thinking, limit)
     text = _pieces(plan.text, limit - len(thinking))
-    left = limit - len(thinking) - len(text)
+    tokens = len(thinking) + len(text)
+    left = limit - tokens
     calls: list[PiecedCall] = []
     for call in plan.calls:
         left -= _NAME_TOKENS
         fragments = _pieces(call.arguments, left)
         left -= len(fragments)
         if left >= 0:
-            calls.append(PiecedCall(name=call.name, fragments=fragments))
+            calls.append(PiecedCall(name=call.name, arguments="".join(fragments), fragments=fragments))
+            tokens += _NAME_TOKENS + len(fragments)
     stop: Stop = "calls" if plan.calls else "end"
     if plan.is_cut or left <= 0:
         stop = "length"
-    return PiecedAnswer(thinking=thinking, text=text, calls=tuple(calls), stop=stop)
+    return PiecedAnswer(thinking=thinking, text=text, calls=tuple(calls), stop=stop, tokens=tokens)
 
 
 def _pieces(text: str, most: int) -> tuple[str, ...]:

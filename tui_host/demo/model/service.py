@@ -56,21 +56,21 @@ class DemoModel:
         self._answers = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            response = await self._respond(Request(scope, receive))
-            await response(scope, receive, send)
-
-    async def _respond(self, request: Request) -> Response:
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
         path, method = request.url.path, request.method
         wire = GEMINI if GEMINI_PATH.fullmatch(unquote(path)) else _CHATS.get(path)
         if request.url.hostname not in {"127.0.0.1", "localhost", "::1", None}:
             # A web page could reach this server under a name of its own.
-            return _refused(403, "This server answers to names of the loopback interface only.")
-        if wire is not None and method == "POST":
-            return await self._chat(wire, path, await request.body())
-        if path in _MODELS and method == "GET":
-            return Response(json_line(_MODELS[path]), media_type="application/json")
-        return _refused(404, f"Unknown request URL: {method} {path[:200]}.")
+            response = _refused(403, "This server answers to names of the loopback interface only.")
+        elif wire is not None and method == "POST":
+            response = await self._chat(wire, path, await request.body())
+        elif path in _MODELS and method == "GET":
+            response = Response(json_line(_MODELS[path]), media_type="application/json")
+        else:
+            response = _refused(404, f"Unknown request URL: {method} {path[:200]}.")
+        await response(scope, receive, send)
 
     async def _chat(self, wire: VendorWire, path: str, body: bytes) -> Response:
         self._answers += 1

@@ -35,15 +35,30 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--port", type=int, default=0, help="port for --http (default: any free one)")
     parser.add_argument("--lifeline", action="store_true", help="with --http: end when standard input ends")
     options = parser.parse_args(argv, namespace=_Options())
+    listening = None
     if options.http:
-        return _serve_http(options)
-    # The host ends a stdio server by closing its input, then by signals; their default action is right and fast.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+        try:
+            listening = socket.create_server(("127.0.0.1", options.port))
+        except OSError as error:
+            print(f"{options.name} server: cannot listen on 127.0.0.1:{options.port}: {error}", file=sys.stderr)
+            return 1
+    else:
+        # The host ends a stdio server by closing its input, then by signals; their default action is right and fast.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     server = server_named(options.name)
     import anyio
 
-    print(f"{options.name} server: ready", file=sys.stderr, flush=True)
-    anyio.run(server.run_stdio_async)
+    if listening is None:
+        print(f"{options.name} server: ready", file=sys.stderr, flush=True)
+        anyio.run(server.run_stdio_async)
+        return 0
+    from tui_host.demo.lifetime import serve_until_told
+
+    with listening:
+        # The socket already listens: whoever reads the line may connect at once.
+        print(json.dumps({"url": f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"}), flush=True)
+        print(f"{options.name} server: ready", file=sys.stderr, flush=True)
+        anyio.run(serve_until_told, server.streamable_http_app(host="127.0.0.1"), listening, options.lifeline)
     return 0
 
 
@@ -61,25 +76,6 @@ def server_named(name: str) -> MCPServer:
     gc.enable()
     gc.freeze()
     return server
-
-
-def _serve_http(options: _Options) -> int:
-    try:
-        listening = socket.create_server(("127.0.0.1", options.port))
-    except OSError as error:
-        print(f"{options.name} server: cannot listen on 127.0.0.1:{options.port}: {error}", file=sys.stderr)
-        return 1
-    server = server_named(options.name)
-    import anyio
-
-    from tui_host.demo.lifetime import serve_until_told
-
-    with listening:
-        # The socket already listens: whoever reads the line may connect at once.
-        print(json.dumps({"url": f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"}), flush=True)
-        print(f"{options.name} server: ready", file=sys.stderr, flush=True)
-        anyio.run(serve_until_told, server.streamable_http_app(host="127.0.0.1"), listening, options.lifeline)
-    return 0
 
 
 if __name__ == "__main__":

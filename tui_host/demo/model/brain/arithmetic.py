@@ -47,28 +47,23 @@ Expression: TypeAlias = str | Operation
 
 
 def find_expression(text: str) -> Operation | None:
-    """Return the longest arithmetic expression in a text, None if there is none."""
+    """Return the longest arithmetic expression in a text, None if there is none or it is too long for a demonstration."""
     plain = unicodedata.normalize("NFKC", text.translate(_SIGNS))
     plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", plain)
     for pattern, sign in _WORDS:
         plain = pattern.sub(sign, plain)
-    for run in sorted(_RUN.findall(plain), key=len, reverse=True):
-        tree = _parsed(" ".join(run.split()).rstrip(". "))
-        if isinstance(tree, Operation):
+    for found in sorted(_RUN.findall(plain), key=len, reverse=True):
+        run = " ".join(found.split()).rstrip(". ")
+        if len(run) > _MOST_CHARACTERS or _DATE.fullmatch(run) or "**" in run or "//" in run:
+            continue
+        run = re.sub(r"(?<![\d.])0+(?=\d)", "", run)  # Python's grammar has no numbers with zeros in front
+        try:
+            tree = _tree(ast.parse(run, mode="eval").body, run)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        if isinstance(tree, Operation) and len(list(_operations(tree))) <= _MOST_OPERATIONS:
             return tree
     return None
-
-
-def _parsed(text: str) -> Expression | None:
-    """Parse with Python's grammar; None if the text is no arithmetic, or too long for a demonstration."""
-    if len(text) > _MOST_CHARACTERS or _DATE.fullmatch(text) or "**" in text or "//" in text:
-        return None
-    text = re.sub(r"(?<![\d.])0+(?=\d)", "", text)  # Python has no numbers with zeros in front
-    try:
-        tree = _tree(ast.parse(text, mode="eval").body, text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return tree if len(list(_operations(tree))) <= _MOST_OPERATIONS else None
 
 
 def _tree(node: ast.expr, text: str) -> Expression:
@@ -131,13 +126,15 @@ def sums(turn: DemoTurn) -> Plan | None:
     # Each round asked for the operations whose operands were known then.
     for calls in turn.rounds:
         for operation, done in zip(_ready(expression, results), calls, strict=False):
-            number = read_number(done.result.text) if done.fate == "answered" else None
-            if number is None:
+            text = done.result.text
+            value = parsed_object(text) or {}
+            numbers = _RESULT.findall(str(value.get("result", text))[-2_000:])
+            if done.fate != "answered" or not numbers:
                 lines.append(turn.outcome(done))
                 no_result = turn.words("I have no result for", "没有算出结果：")
                 return turn.answer(f"{no_result} {written(expression)}.\n\n" + "\n".join(lines))
-            lines.append(f"{len(lines) + 1}. `{done.call.name}` {done.call.arguments} → {number}")
-            results[operation] = number
+            results[operation] = numbers[-1]
+            lines.append(f"{len(lines) + 1}. `{done.call.name}` {done.call.arguments} → {numbers[-1]}")
     if expression in results:
         steps = "\n".join(lines)
         return turn.answer(f"{written(expression)} = **{results[expression]}**\n\n{steps}")
@@ -157,12 +154,3 @@ def _ready(expression: Expression, results: dict[Operation, str]) -> list[Operat
         if operation not in results and all(isinstance(side, str) or side in results for side in sides):
             ready.append(operation)
     return list(dict.fromkeys(ready))
-
-
-def read_number(text: str) -> str | None:
-    """Return the last number in a tool's text, None if there is none."""
-    value = parsed_object(text)
-    if isinstance(value, dict) and "result" in value:
-        text = str(value["result"])
-    numbers = _RESULT.findall(text[-2_000:])
-    return str(numbers[-1]) if numbers else None

@@ -24,11 +24,16 @@ def call(turn: DemoTurn) -> Plan | None:
     ends = [following.start() for following in matches[1:]] + [len(turn.question)]
     wanted: list[DemoCall] = []
     for match, end in zip(matches, ends, strict=True):
-        arguments, mistake = _object_in(turn.question[match.end() : end].strip() or "{}")
+        text, mistake = turn.question[match.end() : end].strip() or "{}", ""
+        try:
+            value, length = json.JSONDecoder().raw_decode(text)
+            text, mistake = text[:length], "" if isinstance(value, dict) else "it is not an object"
+        except (ValueError, RecursionError) as error:
+            mistake = str(error)
         # Once there are results, answer from them, even if the server has gone since.
         if not turn.done and (mistake or tool_named(turn.tools, match["name"]) is None):
             return _refusal(turn, match["name"], mistake)
-        wanted.append(_asked(turn, match["name"], arguments))
+        wanted.append(_asked(turn, match["name"], "" if mistake else text))
     return _ask_or_tell(turn, wanted)
 
 
@@ -51,15 +56,6 @@ def raw_call(turn: DemoTurn) -> Plan | None:
     """Answer `raw call SERVER.TOOL TEXT`: sends TEXT as the arguments, JSON or not, also to an unknown tool."""
     match = _RAW.match(turn.question)
     return _ask_or_tell(turn, [_asked(turn, match["name"], match["text"])]) if match else None
-
-
-def _object_in(text: str) -> tuple[str, str]:
-    """Return the JSON object at the beginning of a text, as written, and what is wrong with the text."""
-    try:
-        value, end = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError) as error:
-        return "", str(error)
-    return (text[:end], "") if isinstance(value, dict) else ("", "it is not an object")
 
 
 def _asked(turn: DemoTurn, name: str, arguments: str) -> DemoCall:

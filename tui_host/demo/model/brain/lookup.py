@@ -63,8 +63,22 @@ def orders(turn: DemoTurn) -> Plan | None:
 def weather(turn: DemoTurn) -> Plan | None:
     """Answer questions about the weather: `get_forecast` for each city, or `get_alerts` if alerts were asked for."""
     asks_alerts, asks_forecast = bool(_ALERTS.search(turn.question)), bool(_FORECAST.search(turn.question))
-    cities = cities_in(turn.question)
-    if not cities or not (asks_alerts or asks_forecast):
+    if not (asks_alerts or asks_forecast):
+        return None
+    is_chinese = re.search(r"[\u3400-\u9fff]", turn.question) is not None
+    if is_chinese and not re.search(r"\b(?:in|for|at)\s", turn.question, re.IGNORECASE):
+        places = [_CHINESE_FILLING.sub(" ", turn.question)]
+    else:
+        places = _PLACES.findall(turn.question) or _BEFORE.findall(turn.question)
+    named: dict[str, str] = {}  # the cities as written, each once
+    for name in (name for place in places for name in _SEPARATORS.split(place[:500])):
+        bare, before = name.strip(), ""
+        while bare != before:
+            bare, before = _FILLING.sub("", bare), bare
+        if bare:
+            named.setdefault(bare.casefold(), bare)
+    cities = list(named.values())[:_MOST_LOOKED_UP]
+    if not cities:
         return None
     forecast = tool_for(turn.tools, "weather", "get_forecast") if asks_forecast else None
     alerts = tool_for(turn.tools, "weather", "get_alerts") if asks_alerts else None
@@ -76,22 +90,6 @@ def weather(turn: DemoTurn) -> Plan | None:
         )
     wanted = [DemoCall(name=tool, arguments=compact({"city": city})) for tool in offered for city in cities]
     return _look_up(turn, wanted)
-
-
-def cities_in(question: str) -> list[str]:
-    """Return the cities in a question about the weather, as written."""
-    if re.search(r"[\u3400-\u9fff]", question) and not re.search(r"\b(?:in|for|at)\s", question, re.IGNORECASE):
-        places = [_CHINESE_FILLING.sub(" ", question)]
-    else:
-        places = _PLACES.findall(question) or _BEFORE.findall(question)
-    cities: dict[str, str] = {}
-    for name in (name for place in places for name in _SEPARATORS.split(place[:500])):
-        bare, before = name.strip(), ""
-        while bare != before:
-            bare, before = _FILLING.sub("", bare), bare
-        if bare:
-            cities.setdefault(bare.casefold(), bare)
-    return list(cities.values())[:_MOST_LOOKED_UP]
 
 
 def _look_up(turn: DemoTurn, wanted: list[DemoCall]) -> Plan:

@@ -59,12 +59,8 @@ class DemoTurn:
     is_chinese: bool  # whether it has Chinese characters and no plain English words, apart from names of cities
     tools: tuple[str, ...]
     rounds: tuple[tuple[DoneCall, ...], ...] = ()
+    done: tuple[DoneCall, ...] = ()  # the calls of all rounds
     images: int = 0
-
-    @property
-    def done(self) -> tuple[DoneCall, ...]:
-        """The calls of all rounds that have results."""
-        return tuple(call for calls in self.rounds for call in calls)
 
     def words(self, english: str, chinese: str) -> str:
         """Return the text in the language of the question."""
@@ -83,7 +79,15 @@ class DemoTurn:
 
     def outcome(self, done: DoneCall) -> str:
         """Write a sentence about a call that has a result. Results are quoted: they are not the model's own words."""
-        name, quoted = f"`{done.call.name}`", self._quoted(done.result.text)
+        name, text = f"`{done.call.name}`", done.result.text
+        if len(text) <= _MOST_INLINE and "\n" not in text and "`" not in text:
+            quoted = f" `{text}`" if text.strip() else self.words(" nothing", "（空）")
+        else:
+            fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
+            quoted, left = f"\n\n{fence}\n{text[:_MOST_QUOTED]}\n{fence}", len(text) - _MOST_QUOTED
+            if left > 0:
+                english = f"\n\n({left:,} more characters are not repeated here.)"
+                quoted += self.words(english, f"\n\n（还有 {left:,} 个字符。）")
         match done.fate:
             case "refused":
                 return self.words(f"{name} was not run:{quoted}", f"{name} 没有运行：{quoted}")
@@ -92,20 +96,20 @@ class DemoTurn:
             case "answered":
                 return self.words(f"{name} answered{quoted}", f"{name} 的结果：{quoted}")
 
-    def _quoted(self, text: str) -> str:
-        """Format a result as inline code if it is short, otherwise as a fenced block; a long one is cut, with a note."""
-        if len(text) <= _MOST_INLINE and "\n" not in text and "`" not in text:
-            return f" `{text}`" if text.strip() else self.words(" nothing", "（空）")
-        fence = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", text)), default=0))
-        left = len(text) - _MOST_QUOTED
-        note = self.words(f"\n\n({left:,} more characters are not repeated here.)", f"\n\n（还有 {left:,} 个字符。）")
-        return f"\n\n{fence}\n{text[:_MOST_QUOTED]}\n{fence}{note if left > 0 else ''}"
-
 
 def turn_of(conversation: DemoConversation) -> DemoTurn:
     """Return the current turn of a conversation. The question is empty if there is no user message."""
     messages = conversation.messages
-    start, question = _question(messages)
+    start, question = len(messages), ""
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        # Images of a tool's result come in a user message after it, since a tool message cannot contain images.
+        if message.role != "user" or (message.images and messages[place - 1].role == "tool"):
+            continue
+        question = _BESIDE.sub("", message.text).strip()
+        if question or message.images:
+            start = place
+            break
     results = {message.call_id: message for message in messages[start:] if message.role == "tool"}
     rounds = tuple(
         tuple(DoneCall(call=call, result=results[call.id]) for call in message.calls if call.id in results)
@@ -117,20 +121,6 @@ def turn_of(conversation: DemoConversation) -> DemoTurn:
         is_chinese=bool(_CHINESE.search(question)) and not _ENGLISH.search(question),
         tools=conversation.tools,
         rounds=rounds,
+        done=tuple(call for calls in rounds for call in calls),
         images=messages[start].images if start < len(messages) else 0,
     )
-
-
-def _question(messages: tuple[DemoMessage, ...]) -> tuple[int, str]:
-    """Return the place of the last message with words of the user, and these words."""
-    for place in range(len(messages) - 1, -1, -1):
-        message = messages[place]
-        if message.role != "user":
-            continue
-        # Images of a tool's result come in a user message after it, since a tool message cannot contain images.
-        if message.images and messages[place - 1].role == "tool":
-            continue
-        question = _BESIDE.sub("", message.text).strip()
-        if question or message.images:
-            return place, question
-    return len(messages), ""

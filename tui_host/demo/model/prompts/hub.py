@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui_host.demo.model.conversation import DemoCall, DemoConversation
+from tui_host.demo.model.conversation import DemoCall, DemoConversation, DemoMessage
 from tui_host.demo.model.json_values import compact, object_at, parsed_object, text_at
 from tui_host.demo.model.plan import Plan
 
@@ -30,14 +30,19 @@ def through_hub(conversation: DemoConversation, answer: Callable[[DemoConversati
         if message.call_id in roles_asked
     ]
     pages = [text for call, text in results if call.name == list_name]
-    inspected = {_argument(call, "name") for call, _ in results if call.name == inspect_name}
+    inspected = {text_at(parsed_object(call.arguments), "name") for call, _ in results if call.name == inspect_name}
     tools = [name for page in pages for name in _LISTED.findall(page)]
     # The conversation as if all listed tools had been offered.
-    messages = [
-        replace(message, calls=tuple(_invoked(call) for call in message.calls if call.name == invoke_name))
-        for message in conversation.messages
-        if message.role != "tool" or roles_asked[message.call_id].name == invoke_name
-    ]
+    messages: list[DemoMessage] = []
+    for message in conversation.messages:
+        calls: list[DemoCall] = []
+        for call in message.calls:
+            if call.name == invoke_name:
+                given = parsed_object(call.arguments)
+                params = compact(object_at(given, "params"))
+                calls.append(DemoCall(id=call.id, name=text_at(given, "name") or call.name, arguments=params))
+        if message.role != "tool" or roles_asked[message.call_id].name == invoke_name:
+            messages.append(replace(message, calls=tuple(calls)))
     within = replace(conversation, messages=tuple(messages), tools=tuple(tools))
     plan = answer(within)
     if not plan.calls and not plan.lacks_tool:
@@ -54,12 +59,3 @@ def through_hub(conversation: DemoConversation, answer: Callable[[DemoConversati
     # Written as text, so that the arguments stay as they are, also where they are not JSON.
     invoked = (f'{{"name":{json.dumps(call.name)},"params":{call.arguments}}}' for call in plan.calls)
     return replace(plan, calls=tuple(DemoCall(name=invoke_name, arguments=text) for text in invoked))
-
-
-def _argument(call: DemoCall, name: str) -> str:
-    return text_at(parsed_object(call.arguments), name)
-
-
-def _invoked(call: DemoCall) -> DemoCall:
-    arguments = compact(object_at(parsed_object(call.arguments), "params"))
-    return DemoCall(id=call.id, name=_argument(call, "name") or call.name, arguments=arguments)

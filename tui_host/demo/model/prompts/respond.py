@@ -37,8 +37,7 @@ def respond(conversation: DemoConversation) -> Plan:
     if plan.trouble or plan.status or plan.is_cut or not (plan.text or plan.calls):
         return plan
     thought = plan.thinking if conversation.thinking == "asked" else ""
-    text = _asking(plan, grammar, thought) if plan.calls else _ending(plan.text, grammar, thought)
-    return replace(plan, text=text, calls=(), thinking="" if thought else plan.thinking)
+    return replace(plan, text=_written(plan, grammar, thought), calls=(), thinking="" if thought else plan.thinking)
 
 
 def _translated(conversation: DemoConversation, grammar: Grammar) -> Iterator[DemoMessage]:
@@ -75,28 +74,17 @@ def _from_user(message: DemoMessage, grammar: Grammar, ids: list[str]) -> Iterat
         yield DemoMessage(role="user", text=inner[2] if inner else plain, images=message.images)
 
 
-def _asking(plan: Plan, grammar: Grammar, thought: str) -> str:
-    """Write an answer with calls, after the text and the thinking."""
-    calls = "\n".join(grammar.write(call) for call in plan.calls)
+def _written(plan: Plan, grammar: Grammar, thought: str) -> str:
+    """Write an answer in the form of the protocol: its calls after the text and the thinking, or what ends the turn."""
+    text, calls = plan.text, "\n".join(grammar.write(call) for call in plan.calls)
     if grammar is REACT:
-        return f"Thought: {' '.join((thought or plan.text or 'I need a tool for this.').split())}\n{calls}"
-    if grammar.several or grammar is CLINE:
-        return _joined(_in_tags(thought), plan.text, calls)
-    return calls  # the JSON protocols demand the object and nothing else
-
-
-def _ending(text: str, grammar: Grammar, thought: str) -> str:
-    """Write the answer that ends a turn."""
-    if grammar is REACT:
-        return f"Thought: {' '.join((thought or 'I have the answer.').split())}\nFinal Answer: {text}"
-    if grammar is CLINE:
+        said = thought or "I have the answer."
+        if calls:
+            said = thought or text or "I need a tool for this."
+        return f"Thought: {' '.join(said.split())}\n{calls or f'Final Answer: {text}'}"
+    if calls and not grammar.several and grammar is not CLINE:
+        return calls  # the JSON protocols demand the object and nothing else
+    if grammar is CLINE and not calls:
         text = f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>"
-    return _joined(_in_tags(thought), text)
-
-
-def _in_tags(thought: str) -> str:
-    return f"<thinking>\n{thought}\n</thinking>" if thought else ""
-
-
-def _joined(*texts: str) -> str:
-    return "\n\n".join(text for text in texts if text)
+    tagged = f"<thinking>\n{thought}\n</thinking>" if thought else ""
+    return "\n\n".join(filter(None, (tagged, text, calls)))

@@ -47,14 +47,16 @@ class AnthropicWire(wire.VendorWire):
     @override
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         message: dict[str, JSON] = {**_head(answer), "content": [], "stop_reason": None, "stop_sequence": None}
-        yield _named({"type": "message_start", "message": {**message, "usage": _usage(answer, 1)}})
+        usage: JSON = {"input_tokens": answer.prompt_tokens, "output_tokens": 1}
+        yield _named({"type": "message_start", "message": {**message, "usage": usage}})
         for index, (block, deltas) in enumerate(_blocks(answer)):
             yield _named({"type": "content_block_start", "index": index, "content_block": block})
-            for delta in deltas:
-                yield _named({"type": "content_block_delta", "index": index, "delta": delta})
+            for filling in deltas:
+                yield _named({"type": "content_block_delta", "index": index, "delta": filling})
             yield _named({"type": "content_block_stop", "index": index})
-        usage: JSON = {"output_tokens": answer.pieces.tokens}
-        yield _named({"type": "message_delta", "delta": _stop(answer), "usage": usage})
+        usage = {"output_tokens": answer.pieces.tokens}
+        delta: JSON = {"stop_reason": _STOPS[answer.pieces.stop], "stop_sequence": None}
+        yield _named({"type": "message_delta", "delta": delta, "usage": usage})
         yield _named({"type": "message_stop"})
 
     @override
@@ -70,7 +72,9 @@ class AnthropicWire(wire.VendorWire):
             if values is None:
                 values = {"INVALID_JSON": call.arguments}  # the vendor's own way to pass them on
             content.append(_call(answer, index, call.name, values))
-        return {**_head(answer), "content": content, **_stop(answer), "usage": _usage(answer, answer.pieces.tokens)}
+        usage: JSON = {"input_tokens": answer.prompt_tokens, "output_tokens": answer.pieces.tokens}
+        ending: dict[str, JSON] = {"stop_reason": _STOPS[answer.pieces.stop], "stop_sequence": None, "usage": usage}
+        return {**_head(answer), "content": content, **ending}
 
     @override
     def error(self, refused: RequestRefused, identity: str) -> JSON:
@@ -120,14 +124,6 @@ def _call(answer: ModelAnswer, index: int, name: str, values: JSON) -> JSON:
 
 def _head(answer: ModelAnswer) -> dict[str, JSON]:
     return {"id": f"msg_{answer.identity}", "type": "message", "role": "assistant", "model": answer.chat.model}
-
-
-def _stop(answer: ModelAnswer) -> dict[str, JSON]:
-    return {"stop_reason": _STOPS[answer.pieces.stop], "stop_sequence": None}
-
-
-def _usage(answer: ModelAnswer, output_tokens: int) -> JSON:
-    return {"input_tokens": answer.prompt_tokens, "output_tokens": output_tokens}
 
 
 def _named(value: dict[str, JSON]) -> bytes:

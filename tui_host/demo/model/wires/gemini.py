@@ -57,7 +57,7 @@ class GeminiWire(wire.VendorWire):
             yield event(_response(answer, [{"text": piece}]))
         for part in _calls(answer):
             yield event(_response(answer, [part]))
-        yield event(_last_response(answer, [{"text": ""}]))
+        yield event(_response(answer, [{"text": ""}], is_last=True))
 
     @override
     def whole(self, answer: ModelAnswer) -> JSON:
@@ -66,7 +66,7 @@ class GeminiWire(wire.VendorWire):
             parts.append({"text": "".join(answer.pieces.thinking), "thought": True})
         if answer.pieces.text:
             parts.append({"text": "".join(answer.pieces.text)})
-        return _last_response(answer, [*parts, *_calls(answer)] or [{"text": ""}])
+        return _response(answer, [*parts, *_calls(answer)] or [{"text": ""}], is_last=True)
 
     @override
     def error(self, refused: RequestRefused, identity: str) -> JSON:
@@ -108,20 +108,19 @@ def _calls(answer: ModelAnswer) -> list[JSON]:
     return parts
 
 
-def _response(answer: ModelAnswer, parts: list[JSON], **ending: JSON) -> dict[str, JSON]:
-    candidate: JSON = {"content": {"parts": parts, "role": "model"}, "index": 0, **ending}
-    return {"candidates": [candidate], "modelVersion": answer.chat.model, "responseId": answer.identity}
-
-
-def _last_response(answer: ModelAnswer, parts: list[JSON]) -> JSON:
-    response = _response(answer, parts, finishReason="MAX_TOKENS" if answer.pieces.stop == "length" else "STOP")
-    thoughts = len(answer.pieces.thinking)
-    response["usageMetadata"] = {
-        "promptTokenCount": answer.prompt_tokens,
-        "candidatesTokenCount": answer.pieces.tokens - thoughts,
-        "totalTokenCount": answer.prompt_tokens + answer.pieces.tokens,
-        "thoughtsTokenCount": thoughts,
-    }
+def _response(answer: ModelAnswer, parts: list[JSON], *, is_last: bool = False) -> JSON:
+    candidate: dict[str, JSON] = {"content": {"parts": parts, "role": "model"}, "index": 0}
+    response: dict[str, JSON] = {"candidates": [candidate], "modelVersion": answer.chat.model}
+    response["responseId"] = answer.identity
+    if is_last:
+        candidate["finishReason"] = "MAX_TOKENS" if answer.pieces.stop == "length" else "STOP"
+        thoughts = len(answer.pieces.thinking)
+        response["usageMetadata"] = {
+            "promptTokenCount": answer.prompt_tokens,
+            "candidatesTokenCount": answer.pieces.tokens - thoughts,
+            "totalTokenCount": answer.prompt_tokens + answer.pieces.tokens,
+            "thoughtsTokenCount": thoughts,
+        }
     return response
 
 

@@ -61,17 +61,23 @@ class ResponsesWire(OpenAIWire):
         items = _items(answer)
         for index, (item, pieces) in enumerate(items):
             place: dict[str, JSON] = {"item_id": item["id"], "output_index": index}
-            yield named("output_item.added", output_index=index, item=_begun(item))
+            begun: dict[str, JSON] = {
+                **item,
+                "status": "in_progress",
+            }  # as it is announced, without what will be streamed
             if item["type"] == "function_call":
+                yield named("output_item.added", output_index=index, item={**begun, "arguments": ""})
                 for piece in pieces:
                     yield named("function_call_arguments.delta", **place, delta=piece)
                 yield named("function_call_arguments.done", **place, name=item["name"], arguments=item["arguments"])
             else:
                 kind, part = ("output_text", "content_part")
-                place["content_index"] = 0
+                place["content_index"], begun["content"] = 0, []
                 if item["type"] == "reasoning":
                     kind, part = ("reasoning_summary_text", "reasoning_summary_part")
                     place["summary_index"] = place.pop("content_index")
+                    begun = {"id": item["id"], "type": "reasoning", "summary": []}
+                yield named("output_item.added", output_index=index, item=begun)
                 yield named(f"{part}.added", **place, part=_part(item, ""))
                 for piece in pieces:
                     yield named(f"{kind}.delta", **place, delta=piece)
@@ -142,13 +148,6 @@ def _part(item: dict[str, JSON], text: str) -> JSON:
     if item["type"] == "reasoning":
         return {"type": "summary_text", "text": text}
     return {"type": "output_text", "text": text, "annotations": []}
-
-
-def _begun(item: dict[str, JSON]) -> JSON:
-    """Return an item as it is announced, without what will be streamed."""
-    if item["type"] == "reasoning":
-        return {"id": item["id"], "type": "reasoning", "summary": []}
-    return {**item, "status": "in_progress", **({"content": []} if item["type"] == "message" else {"arguments": ""})}
 
 
 def _response(answer: ModelAnswer, status: str, output: list[dict[str, JSON]]) -> JSON:
