@@ -2,7 +2,6 @@
 
 import copy
 import traceback
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -116,14 +115,12 @@ def test_variables_are_known_by_their_names_and_by_what_stands_in_them() -> None
 HALF = "aB3dE5gH7jK9mN1p"
 
 
-def mine(
-    base_url: str = "https://a.example/v1", *, headers: str = "", key: str = "", variable: str | None = None
-) -> Provider:
+def mine(base_url: str = "https://a.example/v1", *, headers: str = "", key: str = "", variable: str = "") -> Provider:
     return Provider(
         name="mine",
         base_url=Template(text=base_url),
         api_key=Template(text=key) if key else None,
-        key_variable=variable,
+        key_variable=variable or None,
         headers={"Authorization": Template(text=headers)} if headers else {},
         options=Options(extra_body={"user": {"id": "${WHO:-me}", "org": "${ORG:-mine}"}}),
         file="config.toml",
@@ -187,15 +184,6 @@ def test_a_vendors_key_is_recognised_between_other_words_and_words_are_no_keys()
 # References to environment variables, and the secrets among them: filled in once, never shown, all known to the redactor.
 
 CANARY = "canary-7f3a9c51"
-
-
-def provider(
-    api_key: str | None = None, key_variable: str | None = None, headers: Mapping[str, str] = NOTHING
-) -> Provider:
-    own = {name: Template(text=text) for name, text in headers.items()}
-    key = None if api_key is None else Template(text=api_key)
-    url = Template(text="https://e.example/v1")
-    return Provider(name="p", base_url=url, api_key=key, key_variable=key_variable, headers=own)
 
 
 def test_references_are_filled_in_once_and_nothing_else_is_and_one_that_is_not_set_is_named() -> None:
@@ -266,28 +254,28 @@ def test_no_repr_and_no_traceback_shows_a_secret(tmp_path: Path) -> None:
 def test_the_credential_is_the_configured_one_else_the_presets_variable() -> None:
     environment = {"MINE": "mine-key\n", "PRESET": "preset-key", "EMPTY": ""}
     for asked, key in (
-        (provider("${MINE}", "PRESET"), Secret("MINE", "mine-key")),  # the line end of a file is not meant
-        (provider(None, "PRESET"), Secret("PRESET", "preset-key")),
-        (provider("written", "PRESET"), Secret("p.api_key", "written")),
-        (provider("x-${MINE}"), Secret("MINE", "x-mine-key")),
-        (provider(None, "UNSET"), None),
-        (provider(None, "EMPTY"), None),
-        (provider("${UNSET:-}", "PRESET"), None),
-        (provider(), None),
+        (mine(key="${MINE}", variable="PRESET"), Secret("MINE", "mine-key")),  # the line end of a file is not meant
+        (mine(variable="PRESET"), Secret("PRESET", "preset-key")),
+        (mine(key="written", variable="PRESET"), Secret("mine.api_key", "written")),
+        (mine(key="x-${MINE}"), Secret("MINE", "x-mine-key")),
+        (mine(variable="UNSET"), None),
+        (mine(variable="EMPTY"), None),
+        (mine(key="${UNSET:-}", variable="PRESET"), None),
+        (mine(), None),
     ):
         assert credential(asked, environment) == key
 
 
 def test_a_configured_key_that_is_missing_or_that_no_header_can_hold_is_refused_without_showing_it() -> None:
     with pytest.raises(SettingsError, match="MINE is not set"):
-        credential(provider("${MINE}", "PRESET"), {"PRESET": "preset-key"})
+        credential(mine(key="${MINE}", variable="PRESET"), {"PRESET": "preset-key"})
     with pytest.raises(SettingsError, match="MINE is empty"):
-        credential(provider("${MINE}", "PRESET"), {"MINE": " ", "PRESET": "preset-key"})
+        credential(mine(key="${MINE}", variable="PRESET"), {"MINE": " ", "PRESET": "preset-key"})
     for value in (f"{CANARY}\nX-Evil: 1", f"{CANARY}é", f"{CANARY}\x00"):
         with pytest.raises(SettingsError, match="check the environment variable K") as caught:
-            credential(provider("${K}"), {"K": value})
+            credential(mine(key="${K}"), {"K": value})
         assert "canary" not in repr(caught.value)
-    headers = provider(headers={"A": "x ${V}", "B": "b"}).headers
+    headers = {"A": Template(text="x ${V}"), "B": Template(text="b")}
     assert resolve_headers(headers, {"V": "1"}, where="p") == {"A": "x 1", "B": "b"}
     with pytest.raises(SettingsError, match=r"p\.A: ") as caught:
         resolve_headers(headers, {"V": f"{CANARY}\r\n"}, where="p")
