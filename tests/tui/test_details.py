@@ -398,7 +398,7 @@ async def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without
             view.search(words)
             for place in places:
                 await until(pilot, lambda: view.is_settled)
-                assert view.selected_stretch == place
+                assert view.selection == place
                 view.to_place(1)
         view.search("pin")
         await until(pilot, lambda: view.search_words == "not on this page: pin")

@@ -97,7 +97,6 @@ class Arguments(LineView, can_focus=False):
         """Show lines from their beginning, or from where they are if only notes of where values come from were added."""
         self._key, self._source, self._has_notes, self.at_tail = key, lines, has_notes, False
         self.width_changed()
-        self.redraw()
         if not stays:
             self.scroll_to(y=0, animate=False, force=True)
         self.tell_rest()
@@ -105,6 +104,7 @@ class Arguments(LineView, can_focus=False):
     @override
     def width_changed(self) -> None:
         self._lines, self._read_to = wrapped(self._source, max(1, self.view_width or 60)), 0
+        self.redraw(len(self._lines))
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -127,10 +127,6 @@ class Arguments(LineView, can_focus=False):
         told = Content(f"← verbatim only · {rest}" if self._has_notes else rest)
         if self.border_subtitle != told.markup:  # which is painted anew with each setting
             self.border_subtitle = told
-
-    @override
-    def line_count(self) -> int:
-        return len(self._lines)
 
     @override
     def draw(self, number: int) -> Strip:

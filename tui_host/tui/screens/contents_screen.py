@@ -64,10 +64,6 @@ class PictureView(LineView):
     picture: Picture | None = None
 
     @override
-    def line_count(self) -> int:
-        return 0 if self.picture is None else (self.picture.height + 1) // 2
-
-    @override
     def draw(self, number: int) -> Strip:
         if (picture := self.picture) is None:
             return Strip([])
@@ -149,7 +145,7 @@ class ContentsScreen(Browse):
                 picture = await draw(await asyncio.to_thread(content_bytes, content))
                 if self.listed[self.choices.current].subject is entry:
                     view.picture = picture
-                    view.redraw()
+                    view.redraw((picture.height + 1) // 2)
                     self.add_class("-picture")
                     self.note("{}, {:,} × {:,} pixels, drawn small".format(picture.form, *picture.original))
             elif content.kind == "page" and (pool is None or self._session.is_foreign):

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual.strip import Strip
 from typing_extensions import override
 
@@ -54,13 +53,9 @@ class ChoiceList(LineView):
         self.keys, self._choices = keys, lines
         self._words = max((cell_len(line(choice.words, _READ)) for choice in lines if choice.note), default=0)
         self._right = max((cell_len(choice.right) for choice in lines), default=0)
-        self.redraw()
+        self.redraw(len(lines))
         self.cursor = place if keys else None
         self.show_line(place)
-
-    @override
-    def line_count(self) -> int:
-        return len(self._choices)
 
     @override
     def draw(self, number: int) -> Strip:
@@ -75,8 +70,3 @@ class ChoiceList(LineView):
         note = padded(f"  {note}" if note and room > 4 else "", room)
         pieces = (" ", ""), (choice.before, "note"), (f"{mark}{words}", choice.style), (note, "note"), (right, "figure")
         return self.strip_of(pieces)
-
-    @override
-    def decorate(self, number: int, strip: Strip) -> Strip:
-        mark = ">" if number == self.cursor else " "
-        return super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))

@@ -8,7 +8,6 @@ from concurrent.futures import Future, wait
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
@@ -132,7 +131,7 @@ class LadderView(LineView):
         self.row_filter.is_stopped = True
         self._begin(source)
         self.selection = self.cursor = None
-        self.redraw()
+        self.redraw(len(self._index))
         self.sync()
 
     def filter(self, text: str) -> None:
@@ -259,7 +258,7 @@ class LadderView(LineView):
         if not self._index.extend(numbers) or self.cursor is None:
             self._draw_anew(top)
             return
-        self.grew()
+        self.redraw(len(self._index), self.line_count())
         if self.following:
             self._follow()
 
@@ -267,7 +266,7 @@ class LadderView(LineView):
         """Draw all lines after some came or went, with the item on top that was there, or the selected row or one near it."""
         was_shown, item = self.cursor is not None, self.selected_number
         self.cursor = None if item is None else self._index.line_of(item)
-        self.redraw()
+        self.redraw(len(self._index))
         if self.following or item is None:
             self._follow()
         elif not was_shown and (line := self._index.line_near(item)) is not None:
@@ -289,10 +288,6 @@ class LadderView(LineView):
         self.selected_number = self._index.item_at(line)
 
     @override
-    def line_count(self) -> int:
-        return len(self._index)
-
-    @override
     def draw(self, number: int, width: int = 0) -> Strip:
         source, index, item = self.source, self._index, self._index.item_at(number)
         width = width or self.view_width - 1
@@ -311,10 +306,9 @@ class LadderView(LineView):
         return self.strip_of([(text + "─" * (width - cell_len(text)), "heading")])
 
     @override
-    def decorate(self, number: int, strip: Strip) -> Strip:
+    def decorate(self, number: int, strip: Strip, mark: str = "") -> Strip:
         is_related = number != self.cursor and self._index.item_at(number) in self._related
-        mark = "*" if is_related else " >"[number == self.cursor]
-        strip = super().decorate(number, Strip([Segment(mark, self.piece_style("mark")), *strip]))
+        strip = super().decorate(number, strip, mark or "*" * is_related)
         if not is_related:
             return strip
         return strip.extend_cell_length(self.view_width).apply_style(self.look_of("ladder--related"))

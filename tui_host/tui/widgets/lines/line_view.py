@@ -61,7 +61,7 @@ class Ground(NamedTuple):
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
-    """Lines drawn on demand. Subclasses define `line_count` and `draw`, and call `grew`, `changed` or `redraw`.
+    """Lines drawn on demand. Subclasses define `draw`, and call `redraw` with the number of lines, or `changed`.
 
     A view that `FOLLOWS` stays at its end while the reader is there. A view that `has_cursor` has a current line, moved by
     keys and clicks, and posts `CursorMoved` and `Opened`.
@@ -142,26 +142,25 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self.at_tail = self.FOLLOWS  # whether the reader is at the end, where a following view stays
         self.selectable: Selectable | None = None  # the selectable content; None if nothing can be selected
         self._drawn_width = -1
-        # What the mouse went down on, which stays selected, and what it is on now.
-        self.selection: tuple[Stretch, Stretch] | None = None
+        self.selection: Stretch | None = None  # what is selected
+        self._anchor: Stretch = (), ()  # what the mouse went down on, which stays selected
         self.is_dragged = False  # whether the current click ends a drag and has no other meaning
         self._drag: Offset | None = None  # the pointer, in cells of the view, while the button is down
         self._press = (0.0, Offset(-1, -1))
         self._scrolling: Timer | None = None
 
-    # For subclasses to define. The first two are abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
-
-    def line_count(self) -> int:
-        """Return the number of lines."""
-        raise NotImplementedError
+    # For subclasses to define. `draw` is abstract: the metaclass of Textual's widgets leaves no room for `ABC`.
 
     def draw(self, number: int) -> Strip:
         """Draw a line, from 0 on; called for visible lines after a change."""
         raise NotImplementedError
 
-    def decorate(self, number: int, strip: Strip) -> Strip:
-        """Return a line with what is selected, and the cursor's tint. Called at each paint; keep it cheap."""
-        content, selected = self.selectable, self.selected_stretch
+    def decorate(self, number: int, strip: Strip, mark: str = "") -> Strip:
+        """Return a line with its mark, what is selected, and the cursor's tint. Called at each paint; keep it cheap."""
+        if self.has_cursor:
+            mark = mark or " >"[number == self.cursor]
+            strip = Strip([Segment(mark, self.look_of("mark")), *strip])
+        content, selected = self.selectable, self.selection
         if content is not None and selected is not None:
             first, last = cells_in(content.letters(number), selected, self.view_width) or (0, 0)
             ground, style = self.screen.get_component_rich_style("screen--selection").bgcolor, Style(reverse=True)
@@ -186,24 +185,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def width_changed(self) -> None:
         """Called before lines are drawn in a new width."""
 
-    @property
-    def selected_stretch(self) -> Stretch | None:
-        """What is selected."""
-        if self.selection is None:
-            return None
-        (first, last), (head, end) = self.selection
-        return min(first, head), max(last, end)
-
     def selected_source(self) -> tuple[str, str] | None:
         """Return the selected text and what it is; None without a selection."""
-        content, selected = self.selectable, self.selected_stretch
+        content, selected = self.selectable, self.selection
         if content is None or selected is None or selected[0] == selected[1] or not self.line_count():
             return None
         return content.copied(*selected)
 
     def select_text(self, stretch: Stretch, head: Stretch | None = None) -> None:
         """Select a stretch, and all up to another one."""
-        selection = stretch, stretch if head is None else head
+        head, self._anchor = head or stretch, stretch
+        selection = min(stretch[0], head[0]), max(stretch[1], head[1])
         if selection != self.selection:
             self.screen.clear_selection()  # Textual's own, which its key would copy first
             self.selection = selection
@@ -231,39 +223,29 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def top(self) -> int:
         return self.scroll_offset.y
 
-    def look_of(self, component: str) -> Style:
-        """Return a component class's own rules as opaque colours for this view's background.
+    def look_of(self, name: str) -> Style:
+        """Return the style of a style name or a component class: its own rules as opaque colours for this view's background.
 
-        Textual's own partial style loses the strength of translucent and automatic colours.
+        Textual's own partial style loses the strength of translucent and automatic colours. Unknown names are plain.
         """
-        look = self._looks.get(component)
+        look = self._looks.get(name)
         if look is None:
-            styles, whole = self.get_component_styles(component), self.get_component_rich_style(component)
-            look = self._looks[component] = styles.text_style + Style(
-                color=whole.color if styles.has_rule("color") else None,
-                bgcolor=whole.bgcolor if styles.has_rule("background") else None,
-            )
+            look, component = Style.null(), f"piece--{_LOOKS[name]}" if name in _LOOKS else name
+            if "--" in component:
+                styles, whole = self.get_component_styles(component), self.get_component_rich_style(component)
+                color = whole.color if styles.has_rule("color") else None
+                bgcolor = whole.bgcolor if styles.has_rule("background") else None
+                look = styles.text_style + Style(color=color, bgcolor=bgcolor)
+            self._looks[name] = look
         return look
-
-    def piece_style(self, name: str) -> Style:
-        """Return the style for a style name; a plain style for unknown names."""
-        look = _LOOKS.get(name)
-        return Style.null() if look is None else self.look_of(f"piece--{look}")
 
     def strip_of(self, pieces: Sequence[Piece]) -> Strip:
         """Return a line of pieces."""
-        return Strip([Segment(text, self.piece_style(name)) for text, name in pieces])
+        return Strip([Segment(text, self.look_of(name)) for text, name in pieces])
 
-    def grew(self) -> None:
-        """Update after lines were added or removed at the end."""
-        before = self.virtual_size.height
-        count = self.line_count()
-        if count < before:
-            self.redraw()
-            return
-        self.set_height(count)
-        self.refresh_lines(before, count - before)
-        self._hold_tail()
+    def line_count(self) -> int:
+        """Return the number of lines."""
+        return self.virtual_size.height
 
     def changed(self, first: int, count: int = 1) -> None:
         """Redraw some lines."""
@@ -274,12 +256,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
 
-    def redraw(self) -> None:
-        """Redraw everything, and count the lines again."""
-        self._strips.clear()
-        self.set_height(self.line_count())
-        self.refresh()
-        self._hold_tail()
+    def redraw(self, count: int | None = None, first: int = 0) -> None:
+        """Redraw the lines from one on, of which there are now so many in all, or as many as before."""
+        count = self.line_count() if count is None else count
+        for number in [line for line in self._strips if line >= first]:
+            del self._strips[number]
+        self.set_height(count)
+        if first:
+            self.refresh_lines(first, count - first)
+        else:
+            self.refresh()
+        if self.at_tail and self.FOLLOWS:
+            self.to_tail()
 
     def show_line(self, number: int, *, top: bool = False) -> None:
         """Scroll to a line: as little as possible, or to the top."""
@@ -293,10 +281,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Go to the end; a view that follows then stays there."""
         self.at_tail = True
         self._scroll_to_line(self.max_scroll_y)
-
-    def _hold_tail(self) -> None:
-        if self.at_tail and self.FOLLOWS:
-            self.to_tail()
 
     def _scroll_to_line(self, line: int) -> None:
         self.scroll_to(y=line, animate=False, force=True)
@@ -354,10 +338,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_line(self, y: int) -> Strip:
-        return self._stand().lay(self._line(y + self.top))
-
-    def _line(self, number: int) -> Strip:
-        return Strip([]) if number >= self.virtual_size.height else self.decorate(number, self.strip_at(number))
+        ground, number = self._stand(), y + self.top
+        return ground.lay(self.decorate(number, self.strip_at(number)) if number < self.line_count() else Strip([]))
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -365,9 +347,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         ground, strips = self._stand(), list[Strip]()
         if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
-        top = self.top
-        for y in crop.line_range:
-            line = self._line(y + top)
+        top, count = self.top, self.line_count()
+        for number in range(top + crop.y, top + crop.bottom):
+            line = self.decorate(number, self.strip_at(number)) if number < count else Strip([])
             look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
             finished = self._finished.get(look)
             if finished is None:
@@ -402,8 +384,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self._drawn_width = self.view_width
             self.width_changed()
             self.redraw()
-        else:
-            self._hold_tail()
+        elif self.at_tail and self.FOLLOWS:
+            self.to_tail()
         if self.cursor is not None:
             self.show_line(self.cursor)
 
@@ -513,7 +495,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         y = self._drag.y
         if not 0 <= y < self.view_height:
             self._scroll_to_line(self.top + (y if y < 0 else y - self.view_height + 1))
-        self.select_text(self.selection[0], self._stretch_at(self._drag))
+        self.select_text(self._anchor, self._stretch_at(self._drag))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         if self._drag is not None:

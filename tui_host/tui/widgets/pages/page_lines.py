@@ -10,7 +10,6 @@ from itertools import islice
 from typing import ClassVar
 
 from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
@@ -91,15 +90,18 @@ class PageLines(LineView):
         self.page, self.has_cursor = page, page.has_cursor
         self.selectable = page
         self._collect()
-        self._refit(top, cursor)
+        self.width_changed((top, cursor))
 
-    def _refit(self, top: LineKey, cursor: LineKey) -> None:
-        """Make the lines for the width, as far as the keys of top and cursor, and go there."""
+    @override
+    def width_changed(self, keys: tuple[LineKey, LineKey] | None = None) -> None:
+        """Make the lines for the width, as far as the keys of top and cursor, by default the present ones, and go there."""
+        top, cursor = keys or self._keys()
         self._is_whole, self._fitted = False, self.view_width
         self.page.fit(max(1, self._fitted - self.has_cursor))
         self.page.grow(FIRST_SLICE)
         self._grow_to(max(top, cursor))
-        self.redraw()
+        # Nothing before it is laid out, rather than narrow lines.
+        self.redraw(len(self.page) if self._fitted else 0)
         self.show_line(self.page.line_of(top), top=True)
         self.cursor = self.page.line_of(max(LineKey(0), cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
@@ -118,7 +120,7 @@ class PageLines(LineView):
         first = self.page.grow(SLICE)
         self._is_whole = first is None
         if first is not None:
-            self.grew() if first == self.virtual_size.height else self.redraw()
+            self.redraw(len(self.page) if self._fitted else 0, first)
             self._find_item()
         self._look(0)
 
@@ -155,7 +157,7 @@ class PageLines(LineView):
             self._enter(opened)
         elif opened is not None:
             self.unselect()
-            self.redraw()
+            self.redraw(len(self.page))
             self.move_cursor(opened)
             self._find_item()
 
@@ -221,7 +223,7 @@ class PageLines(LineView):
         """Show a place, and make it the current one."""
         self._grow_to(_START if match.keys else LineKey(match.start))
         number = self.page.reveal(match)
-        self.redraw()
+        self.redraw(len(self.page) if self._fitted else 0)
         if not self.top <= number < self.top + self.view_height:
             self.show_line(max(0, number - self.view_height // 3), top=True)
         if self.has_cursor:
@@ -231,10 +233,6 @@ class PageLines(LineView):
             self.select_text(((match.start,), (match.end,)))
 
     # Lines.
-
-    @override
-    def line_count(self) -> int:
-        return len(self.page) if self._fitted > 0 else 0  # nothing before it is laid out, rather than narrow lines
 
     @override
     def draw(self, number: int) -> Strip:
@@ -247,12 +245,11 @@ class PageLines(LineView):
         return Strip.join(part.apply_style(Style(reverse=True)) if at % 2 else part for at, part in enumerate(parts))
 
     @override
-    def decorate(self, number: int, strip: Strip) -> Strip:
-        if self.has_cursor:
-            is_within = self.has_focus and self.item is not None and number in self.item.lines
-            mark = ">" if self.has_focus and number == self.cursor else "│" * is_within or " "
-            strip = Strip([Segment(mark, self.piece_style("mark")), *strip])
-        return super().decorate(number, strip)
+    def decorate(self, number: int, strip: Strip, mark: str = "") -> Strip:
+        is_within = self.has_focus and self.item is not None and number in self.item.lines
+        if not (self.has_focus and number == self.cursor):
+            mark = "│" * is_within or " "
+        return super().decorate(number, strip, mark)
 
     def _find_item(self) -> None:
         """Mark what is current now, and no longer what was."""
@@ -265,7 +262,3 @@ class PageLines(LineView):
     def watch_cursor(self, old: int | None, new: int | None) -> None:
         super().watch_cursor(old, new)
         self._find_item()
-
-    @override
-    def width_changed(self) -> None:
-        self._refit(*self._keys())

@@ -82,10 +82,6 @@ class BlockView(LineView, Generic[Shown]):
     # What the bases ask.
 
     @override
-    def line_count(self) -> int:
-        return self.blocks.height
-
-    @override
     def strip_at(self, number: int) -> Strip:
         row = self.row(number)
         return EMPTY if row is None or row.line is None else row.line.strip

@@ -106,8 +106,8 @@ class Transcript(BlockView[Items]):
     # What the bases ask.
 
     @override
-    def decorate(self, number: int, strip: Strip) -> Strip:
-        strip, row = super().decorate(number, strip), self.row(number)
+    def decorate(self, number: int, strip: Strip, mark: str = "") -> Strip:
+        strip, row = super().decorate(number, strip, mark), self.row(number)
         if row is None or row.item != self.current or row.rank == Rank.GAP:
             return strip
         # What is selected stands out better where nothing else is tinted.
