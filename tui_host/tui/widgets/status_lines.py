@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tui_host.chat.policy import StepLimit
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.host.open_sessions import OpenSessions
     from tui_host.servers.catalog import ServerStatus, State
 
 HINT_SECONDS = 2.0
@@ -48,10 +47,8 @@ class StatusLine(Static):
     StatusLine { height: 1; width: 1fr; padding: 0 1; color: $text-muted; text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
-        super().__init__("", markup=False, id=id)
-        self._words = Content("")
-        self._hinting: Timer | None = None
+    _words = Content("")
+    _hinting: Timer | None = None
 
     def say(self, words: Content) -> None:
         if words != self._words:
@@ -60,16 +57,12 @@ class StatusLine(Static):
             if self._hinting is None:
                 self.update(words)
 
-    def hint(self, words: str) -> None:
-        """Show other words for two seconds, in as many lines as now."""
+    def hint(self, words: str = "") -> None:
+        """Show other words for two seconds, in as many lines as now; without any, the line's own again."""
         if self._hinting is not None:
             self._hinting.stop()
-        self._hinting = self.set_timer(HINT_SECONDS, self._end_hint)
-        self.update(Content.styled(words + "\n" * (self.size.height - 1), ALERT))
-
-    def _end_hint(self) -> None:
-        self._hinting = None
-        self.update(self._words)
+        self._hinting = self.set_timer(HINT_SECONDS, self.hint) if words else None
+        self.update(Content.styled(words + "\n" * (self.size.height - 1), ALERT) if words else self._words)
 
 
 def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
@@ -80,16 +73,12 @@ def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
     return (
         of_session,
         chosen.protocol,
-        _profile(host, chosen),
+        chosen.profile if chosen.profile in host.settings.profiles else "",
         0 if session is None else len(session.conversation),
         None if pool is None else pool.revision,
         None if recorder is None else (recorder.unkept, recorder.fault),
         _others_waiting(host, session),
     )
-
-
-def _profile(host: Host, chosen: OpenSessions | Session) -> str:
-    return chosen.profile if chosen.profile in host.settings.profiles else ""
 
 
 def _others_waiting(host: Host, session: Session | None) -> int:
@@ -101,7 +90,18 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
 
     A session that was not held here (`foreign`) has whose it is in place of our servers.
     """
-    alerts, figures = [alert] if alert else [], _figures(session)
+    alerts, figures = [alert] if alert else [], list[str]()
+    if session is not None and session.turn:
+        from tui_host.capture.short_units import short_time
+        from tui_host.chat.conversation import NoteItem, SummaryItem
+
+        figures.append(f"turn {session.turn}")
+        # Notes come between turns too: of another model, of a server.
+        last = next((item for item in reversed(session.conversation) if not isinstance(item, NoteItem)), None)
+        if isinstance(last, SummaryItem):
+            if last.tokens_in is not None:
+                figures.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
+            figures.append(short_time(last.seconds * 1000))
     if waiting := _others_waiting(host, session):
         alerts.append(f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)")
     recorder = host.recorder
@@ -127,10 +127,17 @@ def _starts(host: Host, session: Session | None) -> Iterator[tuple[Content, int]
     """Yield what may stand left, the longest first, each with the number of figures that stand right of it."""
     chosen = host.sessions if session is None else session
     name = Content.assemble(("tui-host", "bold $foreground"), "  ")
-    model = _names([str(chosen.model), chosen.protocol, _profile(host, chosen)], 60)
+    profile = chosen.profile if chosen.profile in host.settings.profiles else ""
+    model = _names([str(chosen.model), chosen.protocol, profile], 60)
     statuses = [status for status in _statuses(host) if status.state != "disabled"]
-    for reason in (80, 30, 0):
-        yield Content.assemble(name, model, *(_server(status, reason) for status in statuses)), 3
+    for longest in (80, 30, 0):  # cells of the reason why a server failed
+        start = [name, model]
+        for status in statuses:
+            words = "" if status.state == "ready" else f" {status.state}"
+            if longest and status.state in {"failed", "lost"}:
+                words = f": {clip(_reason(status), longest)}"
+            start += [Content.styled(*MARKS[status.state]), Content(f" {line(status.name, 20)}{words}  ")]
+        yield Content.assemble(*start), 3
     states = [status.state for status in statuses]
     for words in (" {} {}  ", " {}  "):
         counts = (
@@ -163,14 +170,6 @@ def _statuses(host: Host) -> Sequence[ServerStatus]:
     return () if host.pool is None else host.pool.statuses()
 
 
-def _server(status: ServerStatus, longest: int) -> Content:
-    """Return a server's mark and name, and its state unless it is ready: of a failed one up to `longest` cells of the reason."""
-    words = "" if status.state == "ready" else f" {status.state}"
-    if longest and status.state in {"failed", "lost"}:
-        words = f": {clip(_reason(status), longest)}"
-    return Content.assemble(MARKS[status.state], f" {line(status.name, 20)}{words}  ")
-
-
 def failures(host: Host) -> tuple[str, ...]:
     """Return the name of each failed or lost server, with the reason."""
     away = (status for status in _statuses(host) if status.state in {"failed", "lost"})
@@ -185,22 +184,6 @@ def _reason(status: ServerStatus) -> str:
     return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
 
 
-def _figures(session: Session | None) -> list[str]:
-    if session is None or not session.turn:
-        return []
-    from tui_host.capture.short_units import short_time
-    from tui_host.chat.conversation import NoteItem, SummaryItem
-
-    words = [f"turn {session.turn}"]
-    # Notes come between turns too: of another model, of a server.
-    last = next((item for item in reversed(session.conversation) if not isinstance(item, NoteItem)), None)
-    if isinstance(last, SummaryItem):
-        if last.tokens_in is not None:
-            words.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
-        words.append(short_time(last.seconds * 1000))
-    return words
-
-
 def waiting(host: Host, session: Session) -> Content:
     """Say what the turn waits for, and how long; empty between turns."""
     activity = session.activity
@@ -211,12 +194,21 @@ def waiting(host: Host, session: Session) -> Content:
             (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", ALERT),
             ("  ".join(f"{key} {words}" for key, words in limit_answers(limit).items()), "bold"),
         )
+    from tui_host.chat.conversation import CallItem
+
     now = session.clock()
     seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
     count = len(session.open_questions())
     names = [line(status.name, 20) for status in _statuses(host) if status.state == "connecting"]
     few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
     there = "the program to start" if host.pool is None else f"{few or 'servers'} to connect"
+    running: list[str] = []  # the calls at the end of the conversation, the last one first
+    for item in reversed(session.conversation):
+        if not isinstance(item, CallItem):
+            break
+        if item.state == "running":
+            progress = f" {line(host.mask.marks(item.progress), 40)}" if item.progress else ""
+            running.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
     words = {
         "servers": f"waiting for {there}",
         "demo model": f"waiting for {line(str(session.model), 60)} to start",
@@ -224,7 +216,7 @@ def waiting(host: Host, session: Session) -> Content:
         "retry": "retrying in",  # why, the note above says
         "answer": "receiving the answer",
         "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
-        "tools": f"waiting for {_running(host, session)}",
+        "tools": f"waiting for {', '.join(reversed(running)) or 'tools'}",
     }[activity.waits]
     words, limit = f"{words} {seconds:.0f} s", ""
     if silence := activity.silence(now):
@@ -235,20 +227,6 @@ def waiting(host: Host, session: Session) -> Content:
 def limit_answers(limit: StepLimit) -> dict[str, str]:
     """Return the answers to a turn's limit of steps, by their keys: to go on, and to stop."""
     return {"1": f"continue {limit.more} more", "2": "stop"}
-
-
-def _running(host: Host, session: Session) -> str:
-    from tui_host.chat.conversation import CallItem
-
-    names: list[str] = []
-    mask = host.mask
-    for item in reversed(session.conversation):
-        if not isinstance(item, CallItem):
-            break
-        if item.state == "running":
-            progress = f" {line(mask.marks(item.progress), 40)}" if item.progress else ""
-            names.append(f"{line(tool_name(item.server, item.tool), 40)}{progress}")
-    return ", ".join(reversed(names)) or "tools"
 
 
 @lru_cache(8)

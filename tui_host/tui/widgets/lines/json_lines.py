@@ -15,8 +15,7 @@ Piece = tuple[str, str]
 # Possessive throughout: a text that does not fit fails once, without trying shorter ways. One match is one structural mark;
 # strings and what holds nothing, `{}` and `[ ]`, stand before it.
 _ATOM = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[ \t\r\n]*+\}|\[[ \t\r\n]*+\]"""
-_MARK = re.compile(rf"""[^"{{}}\[\],]*+(?:(?:{_ATOM})[^"{{}}\[\],]*+)*+([{{}}\[\],])""", re.DOTALL)
-_SPACE = re.compile(r"[ \t\r\n]*+")
+_MARK = re.compile(rf"""[^"{{}}\[\],]*+(?:(?:{_ATOM})[^"{{}}\[\],]*+)*+([{{}}\[\],])[ \t\r\n]*+""", re.DOTALL)
 _WHITE = " \t\r\n"
 _KEY = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:')
 _TOKEN = re.compile(
@@ -35,22 +34,15 @@ class JsonLine(NamedTuple):
 
 def looks_like_json(text: str) -> bool:
     """Whether a text begins like an object or a list."""
-    start = _after_space(text, 0)
-    return text[start : start + 1] in {"{", "["}
+    return text.lstrip(_WHITE).startswith(("{", "["))
 
 
-def raw_lines(text: str, start: int = 0) -> Iterator[JsonLine]:
-    """Yield lines with line ends; only LF ends a line, since strings may contain others."""
+def plain_lines(text: str, start: int = 0, *, with_ends: bool) -> Iterator[JsonLine]:
+    """Yield lines, with line ends or without; only LF ends a line, since strings may contain others."""
     while start < len(text):
         end = text.find("\n", start) + 1 or len(text)
-        yield JsonLine(start, end, 0)
+        yield JsonLine(start, end - (not with_ends and text[end - 1] == "\n"), 0)
         start = end
-
-
-def plain_lines(text: str) -> Iterator[JsonLine]:
-    """Yield lines without line ends, empty lines included."""
-    for start, end, _ in raw_lines(text):
-        yield JsonLine(start, end - 1 if text.endswith("\n", start, end) else end, 0)
 
 
 def json_lines(text: str) -> Iterator[JsonLine]:
@@ -59,32 +51,27 @@ def json_lines(text: str) -> Iterator[JsonLine]:
     What cannot be read as JSON (an open string, the rest behind a cut) comes as the raw lines it is made of; closing
     marks without an opening one cost nothing but the indentation.
     """
-    start = place = _after_space(text, 0)
+    start = place = len(text) - len(text.lstrip(_WHITE))
     depth = 0
     while match := _MARK.match(text, place):
-        mark, end = match[1], match.end()
+        mark, end, place = match[1], match.end(1), match.end()
         if mark not in "}]":
             yield JsonLine(start, end, depth)
             depth += mark != ","
-            start = place = _after_space(text, end)
+            start = place
         else:
             before = len(text[start : end - 1].rstrip(_WHITE))
             if before:
                 yield JsonLine(start, start + before, depth)
             depth = max(0, depth - 1)
-            start, place = end - 1, end
+            start = end - 1
             if depth == 0:
                 yield JsonLine(start, end, 0)
-                start = place = _after_space(text, end)
-    for line in raw_lines(text, start):
+                start = place
+    for line in plain_lines(text, start, with_ends=True):
         end = line.start + len(text[line.start : line.end].rstrip(_WHITE))
         if end > line.start:
             yield JsonLine(line.start, end, depth)
-
-
-def _after_space(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
-    return match.end() if match else place
 
 
 def key_end(text: str, start: int, end: int) -> int:

@@ -7,15 +7,12 @@ import re
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
-from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
-from tui_host.tui.widgets.lines.json_lines import key_end, looks_like_json
+from tui_host.tui.widgets.lines.json_lines import key_end
 
 _VALUE = re.compile(r'(\s*+)(?:("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|([{\[])(?!\s*+[}\]])|[{\[]\s*+.|[^\s,\]}]*+)', re.DOTALL)
 """A string, the beginning of a container that is not empty, or another value."""
 _DECODER = json.JSONDecoder(strict=False)
-_MOST_READ = 500_000
-"""Characters of a text that is read to learn whether it is JSON; a longer one is judged by its beginning."""
 
 
 class Value(NamedTuple):
@@ -57,14 +54,6 @@ def decoded(literal: str) -> str:
         with suppress(ValueError):
             return str(_DECODER.decode(whole))
     return literal.removeprefix('"')
-
-
-def holds_json(text: str) -> bool:
-    """Whether a text is an object or a list."""
-    try:
-        return looks_like_json(text) and (len(text) >= _MOST_READ or isinstance(read_json(text), dict | list))
-    except ValueError:
-        return False
 
 
 def key_step(key: str) -> str:

@@ -7,6 +7,7 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -17,13 +18,13 @@ from typing_extensions import override
 
 from tui_host.answers.bodies import hex_text, is_text
 from tui_host.answers.sheet import BodyPlace, Form
+from tui_host.capture.json.reading import read_json
 from tui_host.capture.visible import decode, visible
 from tui_host.tui.text_width import clip, fill, fitting
-from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, plain_lines, raw_lines
+from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, looks_like_json, plain_lines
 from tui_host.tui.widgets.lines.selection import Letters, Spot
-from tui_host.tui.widgets.pages.json_values import Value, decoded, holds_json, joined, key_step, value_at
+from tui_host.tui.widgets.pages.json_values import Value, decoded, joined, key_step, value_at
 
-_BREAKERS = {"raw": raw_lines, "json": json_lines, "plain": plain_lines, "headers": plain_lines}
 _AT_ONCE = 64  # rows made between two looks at the clock: some 0.1 ms
 NARROWEST = 8  # cells of the narrowest line
 _LEVELS = 85
@@ -31,6 +32,8 @@ _LEVELS = 85
 _MORE = 2 * _LEVELS  # added to the depth of a row that goes on with the one above; `_LEVELS` to that of a closing mark
 _SEARCHED = 1 << 16  # characters that are searched at once: a millisecond or less
 _MOST_HEX_BYTES = 1 << 16
+_MOST_READ = 500_000
+"""Characters of a text that is read to learn whether it is JSON; a longer one is judged by its beginning."""
 _PICTURE = re.compile("([\u2400-\u2421]+|⟨[^⟩]{1,12}⟩)")
 BACK = "escape: back"  # stands above a page that was opened in place of another one
 
@@ -125,8 +128,9 @@ class TextPage:
     def _wrap(self) -> Iterator[tuple[int, int, int]]:
         """Yield start, end and depth of each row."""
         text, is_json = self.text, self._form == "json"  # in JSON a blank may be drawn behind a key
-        fit = partial(fitting, at_words=self._form != "raw")  # the bytes of a raw line are counted, words are read
-        for start, end, deep in _BREAKERS[self._form](text):
+        is_raw = self._form == "raw"
+        fit = partial(fitting, at_words=not is_raw)  # the bytes of a raw line are counted, words are read
+        for start, end, deep in json_lines(text) if is_json else plain_lines(text, with_ends=is_raw):
             depth = min(deep, _LEVELS - 1)
             place = fit(text, start, end, self.width - self._indent(depth) - is_json)
             yield start, place, depth + _LEVELS * (is_json and text[start] in "}]")
@@ -227,16 +231,20 @@ class TextPage:
         depth = self._depths[row]
         indent = self._indent(depth)
         shown = self._drawn(row)[0] if self._form == "raw" else self._drawn(row)[0].rstrip(" ")
-        name, colon, value = shown.partition(": ")
+        pieces: list[Piece] = [(" " * indent, "")]
         if row in self._hidden:
-            pieces = self._folded(row, self.width - indent)
-        elif self._form == "json" and depth < _MORE:
-            pieces = highlight(shown)
-        elif self._form == "headers" and colon and depth < _MORE:
-            pieces = [(name, "key"), (colon, ""), *_with_pictures(value)]
-        else:
-            pieces = _with_pictures(shown, "string" if self._form == "json" else "")
-        return [(" " * indent, ""), *pieces]
+            return [*pieces, *self._folded(row, self.width - indent)]
+        if self._form == "json" and depth < _MORE:
+            return [*pieces, *highlight(shown)]
+        name, colon, value = shown.partition(": ")
+        if self._form == "headers" and colon and depth < _MORE:
+            pieces, shown = [*pieces, (name, "key"), (colon, "")], value
+        style = "string" if self._form == "json" else ""
+        if shown.isascii():
+            return [*pieces, (shown, style)]
+        # The pictures of controls have a style of their own.
+        parts = enumerate(_PICTURE.split(shown))
+        return [*pieces, *((part, "control" if at % 2 else style) for at, part in parts if part)]
 
     def _folded(self, first: int, room: int) -> list[Piece]:
         """Draw a folded container: its beginning, in words how much it holds, and its end."""
@@ -327,8 +335,9 @@ class TextPage:
             self.folds ^= {self._starts[first]}
             self._arrange()
             return self._line_at(first)
-        text, path = decoded(self.text[value.start : value.end]), self._path(first)
-        is_json = holds_json(text)
+        text, path, is_json = decoded(self.text[value.start : value.end]), self._path(first), False
+        with suppress(ValueError):
+            is_json = looks_like_json(text) and (len(text) >= _MOST_READ or isinstance(read_json(text), dict | list))
         note = f"{path}: {'JSON in a string' if is_json else f'text of {len(text):,} characters'} · {BACK}"
         outer = partial(joined, path, is_string=True)
         return Below(TextPage(path, text, form="json" if is_json else "plain", notes=(note,), outer=outer))
@@ -350,10 +359,3 @@ class BytesPage(TextPage):
             by = next((by for by, cells in ((16, 75), (8, 43)) if width >= cells), 4)
             self.text = hex_text(self.data, _MOST_HEX_BYTES, by)
         super().fit(width)
-
-
-def _with_pictures(text: str, style: str = "") -> list[Piece]:
-    """Return pieces of visible text, the pictures of controls in a style of their own."""
-    if text.isascii():
-        return [(text, style)]
-    return [(part, "control" if at % 2 else style) for at, part in enumerate(_PICTURE.split(text)) if part]
