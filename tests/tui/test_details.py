@@ -3,7 +3,8 @@
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from concurrent.futures import Future
 
 import pytest
 from hypothesis import given
@@ -80,11 +81,11 @@ async def test_all_tabs_have_their_names_and_a_page_is_shown_if_somebody_still_w
 ) -> None:
     go_on = threading.Event()
 
-    def slow(tab: str, source: Wires, row: Row, flipped: set[str], begin: Callable[[Page], None]) -> Page:
+    def slow(tab: str, source: Wires, row: Row, flipped: set[str], beginning: Future[Page]) -> Page:
         if tab == "Headers":
             go_on.wait(60)
             return TextPage("", "too late", form="plain")
-        return page_of(tab, source, row, flipped, begin)
+        return page_of(tab, source, row, flipped, beginning)
 
     monkeypatch.setattr(tabs, "page_of", slow)
     async with at_work(Inspecting(a_session()), (81, 40)) as (app, pilot):

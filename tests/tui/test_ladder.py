@@ -18,7 +18,7 @@ from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, SummaryItem, UserItem
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import LadderIndex
-from tui_host.tui.widgets.inspector.row_line import row_line, shown_text, turn_title
+from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line, turn_title
 from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader, RowFacts
 
 ROW = Row(
@@ -216,7 +216,8 @@ def test_every_word_that_a_row_shows_finds_it() -> None:
     wires = session()
     assert kept(wires, "no row shows this") == []
     for row in wires.ladder.rows:
-        text = shown_text(wires, row, FactsReader().read(wires, row))
+        pieces = row_line(wires, row, FactsReader().read(wires, row), WHOLE_CELLS, NAME_CELLS)
+        text = "".join(text for text, _ in pieces)
         for word in text.split():
             assert row.number in kept(wires, word), (word, text)
         whole = text.replace(" not ", " ")  # an operator, like `or`

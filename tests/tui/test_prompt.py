@@ -163,11 +163,11 @@ async def test_enter_runs_the_chosen_command_or_a_beginning_or_shows_what_it_may
     completion = app.query_one(Completion)
     assert [completion.render_line(y).text.split()[:2] for y in range(2)] == [[">", "/model"], ["/models", "list"]]
     assert await app.press("escape") == "/m"
-    assert not completion.chosen
+    assert not completion.suggestions
     assert (await app.press("enter"), chosen(completion)) == ("/m", "/model")
     assert (await app.press("down", "tab"), app.commands) == ("/models", ["new"])
     await app.press("enter", "/", "m", "escape", *"odel", "enter")  # a name typed whole needs no second enter
-    assert not completion.chosen
+    assert not completion.suggestions
     await app.press("/", "m", "down", "enter", "h", "i", "enter")
     assert (app.commands, app.sent) == (["new", "models", "model", "models"], ["hi"])  # nothing is left in front
 
@@ -196,7 +196,7 @@ MARK = "[photo.png: image/png, 20 B]"
 
 
 def chosen(completion: Completion) -> str:
-    return "" if completion.chosen is None else completion.chosen.words
+    return completion.suggestions[completion.cursor or 0].words if completion.suggestions else ""
 
 
 async def until_chosen(app: Writing, name: str) -> None:

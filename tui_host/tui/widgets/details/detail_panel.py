@@ -133,7 +133,7 @@ class Detail(Vertical):
         self.empty = empty  # stands there without a row
         self._source: SessionSource | None = None
         self._shown: _Wanted | None = None
-        self._making: _Making | None = None
+        self.making: _Making | None = None  # the page that is waited for
         self._due = 0.0  # when a page that grew may be made anew
         # The tab, and the one before it, for rows with these tabs.
         self._chosen: dict[Sequence[str], tuple[str, str]] = {}
@@ -144,7 +144,7 @@ class Detail(Vertical):
     @property
     def is_settled(self) -> bool:
         """Whether `sync` has nothing to do."""
-        return self._making is None and self._shown == self._wanted() and self.view.is_settled
+        return self.making is None and self._shown == self._wanted() and self.view.is_settled
 
     def show(self, source: SessionSource | None, row: Row | Section | None) -> None:
         """Show a row or heading, or update a row that grew."""
@@ -198,7 +198,7 @@ class Detail(Vertical):
 
     def sync(self, *, now: bool = False) -> None:
         """Have a new or grown page made if time allows, show one that is made, or lay out more of it."""
-        making, wanted = self._making, self._wanted()
+        making, wanted = self.making, self._wanted()
         if making is not None and making.wanted.about == wanted.about:
             self._take(making)  # though the row has grown since: it would never be done
         elif self._shown == wanted:
@@ -206,7 +206,7 @@ class Detail(Vertical):
             self.view.advance()
         elif now or time.perf_counter() >= self._due:
             self._make(wanted)
-        if self._sought is not None and self._making is None and self._shown == wanted:
+        if self._sought is not None and self.making is None and self._shown == wanted:
             (texts, step), self._sought = self._sought, None
             self.view.search(*texts, step=step)
         self._tab_line.search, self._tab_line.is_here = self.view.search_words, self.has_focus_within
@@ -228,34 +228,30 @@ class Detail(Vertical):
             self._take(_Making(wanted, began, beginning, beginning))
             return
 
-        def begin(page: Page) -> None:
-            beginning.set_result(page)
-            time.sleep(FIRST)  # so that it is painted before the thread goes on
-
         def make() -> Page:
             try:
-                return register.page_of(tab, source, row, flipped, begin)
+                return register.page_of(tab, source, row, flipped, beginning)
             except (TuiHostError, ValueError, LookupError, RecursionError) as error:
                 return TextPage("fault", f"This cannot be shown as {tab}: {error}", form="plain")
             except RuntimeError:  # records came while the ones before were gone through
                 return register.page_of(tab, source, row, flipped)
 
-        self._making = making = _Making(wanted, began, beginning, in_thread(make))
+        self.making = making = _Making(wanted, began, beginning, in_thread(make))
         wait((beginning, making.whole), FIRST, FIRST_COMPLETED)
         self._take(making)
 
     def _drop(self) -> None:
         """Wait no longer for a page."""
-        if self._making is not None:
-            self._making.whole.cancel()
-            self._making = None
+        if self.making is not None:
+            self.making.whole.cancel()
+            self.making = None
 
     def _take(self, making: _Making) -> None:
         """Show the page if it is made, else its beginning, else after a while that it is being made."""
         about, shown, now = making.wanted.about, self._shown, time.perf_counter()
         is_same = shown is not None and shown.about == about
         if making.whole.done():
-            self._making, self._shown = None, making.wanted
+            self.making, self._shown = None, making.wanted
             self.view.show(making.whole.result(), hold=is_same)
             took = time.perf_counter() - making.began
             self._due = making.began + took + max(_STEADY, 8 * took)
@@ -283,10 +279,6 @@ class Detail(Vertical):
             self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))
 
     # Searching.
-
-    def find(self, step: int) -> bool:
-        """Go to the next (1) or the former (-1) place of the search on the page; False without one."""
-        return self._making is None and self.view.to_place(step, wraps=False)
 
     def seek(self, texts: Sequence[str], step: int) -> None:
         """Search the row's page for any text, of a tree the raw text, from its first (1) or its last (-1) place."""

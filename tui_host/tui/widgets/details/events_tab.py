@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -45,26 +45,26 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
     heads = [record.head for record in records if record.kind == "response" and record.head is not None]
     codings = [line(coding, 40) for head in heads if (coding := encoding_of(head.headers))]
     notes = [f"{coding}, decoded; each event has the time of the chunk that completed it" for coding in codings]
-    entries = [run[0].entry if len(run) == 1 else _run_entry(run, source.hide) for run in runs]
+    entries = [run[0].entry for run in runs]
+    for at, run in enumerate(runs):
+        if len(run) == 1:
+            continue
+        # What all say together, then each alone.
+        first, last = run[0], run[-1]
+        kind = "" if first.said is None else first.said.kind
+        text = "".join(event.said.text for event in run if event.said is not None)
+        shown, size = source.hide(text), sum(event.size for event in run)
+        takes = "" if first.after is None or last.after is None else f" in {short_time(last.after - first.after)}"
+        quoted = shown[:_PREVIEW] if kind == "arguments" else f'"{shown[:_PREVIEW]}"'
+        label = f"assembled: {len(text.encode('utf-8', 'replace')):,} bytes of {kind} in {size:,} bytes of events"
+        assembled = SheetLine(key="assembled", label=label, text=partial(str, shown), style="what")
+        entries[at] = SheetLine(
+            key=f"{first.entry.key}:run",
+            label=f"{kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}",
+            figures=_figures(first.after, size),
+            children=(assembled, *(event.entry for event in run)),
+        )
     return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
-
-
-def _run_entry(run: Sequence[_Event], hide: Callable[[str], str]) -> SheetLine:
-    """Return the entry of a run: what all say together, then each alone."""
-    first, last = run[0], run[-1]
-    kind = "" if first.said is None else first.said.kind
-    text = "".join(event.said.text for event in run if event.said is not None)
-    shown, size = hide(text), sum(event.size for event in run)
-    takes = "" if first.after is None or last.after is None else f" in {short_time(last.after - first.after)}"
-    quoted = shown[:_PREVIEW] if kind == "arguments" else f'"{shown[:_PREVIEW]}"'
-    label = f"assembled: {len(text.encode('utf-8', 'replace')):,} bytes of {kind} in {size:,} bytes of events"
-    assembled = SheetLine(key="assembled", label=label, text=partial(str, shown), style="what")
-    return SheetLine(
-        key=f"{first.entry.key}:run",
-        label=f"{kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}",
-        figures=_figures(first.after, size),
-        children=(assembled, *(event.entry for event in run)),
-    )
 
 
 def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_Event]:

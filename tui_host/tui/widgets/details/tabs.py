@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
 from tui_host.answers.wires import Section
@@ -14,10 +15,11 @@ from tui_host.tui.widgets.lines.json_lines import looks_like_json
 from tui_host.tui.widgets.pages.text_page import TextPage
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.pages.tree_page import Page
 
-Begin: TypeAlias = "Callable[[Page], None] | None"
 OF_SECTIONS = tabs_for("session", "turn")  # the tabs of a heading
 COMING = "coming"  # exchange of the coming request: `host.request_preview.PREVIEW`, which is imported late
 ANSWERS = frozenset(tabs_for("request", "call"))  # the tabs of a row that depend on other rows
@@ -78,26 +80,23 @@ def state_of(tab: str, source: SessionSource, row: Row | Section) -> tuple[objec
     return row, source.row_marks.revision if tab in {"Parts", "Changes"} else 0
 
 
-def page_of(tab: str, source: SessionSource, row: Row | Section, flipped: set[str], begin: Begin = None) -> Page:
-    """Make the page of a tab, in a thread; of a long text `begin` gets the beginning first.
+def page_of(
+    tab: str, source: SessionSource, row: Row | Section, flipped: set[str], beginning: Future[Page] | None = None
+) -> Page:
+    """Make the page of a tab, in a thread: bytes as they are, a frame or a decision indented, else a sheet as a tree.
 
-    The modules are imported with the first page.
+    Of a long text `beginning` gets the beginning first. The modules are imported with the first page.
     """
+    from tui_host.answers.bodies import body_of, heads_text, is_text, missing_words
     from tui_host.tui.widgets.details.events_tab import events_sheet
+    from tui_host.tui.widgets.pages.page_lines import FIRST
     from tui_host.tui.widgets.pages.parts_page import parts_sheet
     from tui_host.tui.widgets.pages.tree_page import TreePage
 
-    if isinstance(row, Row) and tab in TEXTS:
-        return _text_page(tab, source, row, begin)
-    if isinstance(row, Row) and tab in {"Parts", "Events"}:
-        return TreePage(parts_sheet(source, row) if tab == "Parts" else events_sheet(source, row), flipped)
-    return TreePage(sheet_of(tab, source, row), flipped)
-
-
-def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
-    """Return the bytes as they are, or a frame or a decision indented; of a long one the beginning first."""
-    from tui_host.answers.bodies import body_of, heads_text, is_text, missing_words
-
+    if isinstance(row, Section) or tab not in TEXTS:
+        if isinstance(row, Row) and tab in {"Parts", "Events"}:
+            return TreePage(parts_sheet(source, row) if tab == "Parts" else events_sheet(source, row), flipped)
+        return TreePage(sheet_of(tab, source, row), flipped)
     if tab == "Headers":
         return TextPage("headers", heads_text(source, row) or "none", form="headers")
     what = about(row, source)
@@ -119,6 +118,7 @@ def _text_page(tab: str, source: SessionSource, row: Row, begin: Begin) -> Page:
     pieces: list[str] = []
     for piece in body.pieces():
         pieces.append(piece)
-        if len(pieces) == 2 and begin is not None:
-            begin(page(pieces[0], (*body.notes, "reading on: this is the beginning")))
+        if len(pieces) == 2 and beginning is not None:
+            beginning.set_result(page(pieces[0], (*body.notes, "reading on: this is the beginning")))
+            time.sleep(FIRST)  # so that it is painted before the thread goes on
     return page("".join(pieces), body.with_hidden().notes)

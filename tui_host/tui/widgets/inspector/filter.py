@@ -22,7 +22,7 @@ from tui_host.capture.ladder.row_filter import (
 )
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.inspector.row_line import shown_text
+from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line
 from tui_host.tui.widgets.inspector.words import FactsReader, RowFacts
 
 _OF_ONE_RECORD = {"request", "frame", "decision"}
@@ -126,7 +126,10 @@ class RowFilter:
         """Return what a term asks of a row, as a `TermReader`."""
         row, plain = source.ladder.rows[number], self._plain.get(number)
         if term.field == WORD:
-            self._shown = self._shown or shown_text(source, row, self._facts.read(source, row)).casefold()
+            if not self._shown:
+                pieces = row_line(source, row, self._facts.read(source, row), WHOLE_CELLS, NAME_CELLS)
+                is_marked = source.row_marks.note((row.capture, row.seq)) is not None
+                self._shown = "".join((*(text for text, _ in pieces), " marked" * is_marked)).casefold()
             return term.value in self._shown
         if term.field == QUOTED and plain is not None:
             texts = self._wanted.contained(plain)

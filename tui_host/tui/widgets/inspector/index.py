@@ -54,7 +54,7 @@ class LadderIndex:
 
     def _counted(self) -> array[int]:
         for home in self._shown[len(self._starts) - 1 :]:
-            self._starts.append(self._starts[-1] + 1 + (0 if self._is_folded(home) else len(self._kept[home])))
+            self._starts.append(self._starts[-1] + 1 + (len(self._kept[home]) if self.hidden(home) is None else 0))
         return self._starts
 
     def item_at(self, line: int) -> int:
@@ -73,7 +73,7 @@ class LadderIndex:
     def line_of(self, item: int) -> int | None:
         """Return the line of a row or heading; None if hidden."""
         place = self.place(item)
-        if place is None or (item >= 0 and self._is_folded(self.home_of(item))):
+        if place is None or (item >= 0 and self.hidden(self.home_of(item)) is not None):
             return None
         return self._counted()[bisect_left(self._shown, self.home_of(item))] + 1 + place
 
@@ -101,7 +101,7 @@ class LadderIndex:
         line = self.line_of(item)
         if line is None and self.kept:
             line = max(0, self.line_at(self.spot(item)) - 1)
-            if self.item_at(line) < 0 and self.hidden(self.item_at(line)) is None:
+            if self.item_at(line) < 0 and self.hidden(self.home_of(self.item_at(line))) is None:
                 line = min(line + 1, len(self) - 1)
         return line
 
@@ -186,13 +186,10 @@ class LadderIndex:
                 insort(kept, number, key=self._order)
         return is_at_end
 
-    def _is_folded(self, home: int) -> bool:
-        return (home in self._turned) != (self.folds_starts and home in self._sections.starts)
-
-    def hidden(self, item: int) -> int | None:
-        """Return how many rows the folded section of an item hides; None for an open section."""
-        home = self.home_of(item)
-        return len(self._kept.get(home, ())) if self._is_folded(home) else None
+    def hidden(self, home: int) -> int | None:
+        """Return how many rows a folded section hides; None for an open section."""
+        is_folded = (home in self._turned) != (self.folds_starts and home in self._sections.starts)
+        return len(self._kept.get(home, ())) if is_folded else None
 
     def fold(self, home: int) -> None:
         self._turned ^= {home}

@@ -242,7 +242,8 @@ class Inspector(Container):
         texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
         if texts:
             is_here = self.ladder.selected is not None and detail.view.searched != texts
-            if is_here or (not detail.find(step) and self.ladder.to_next(step, is_heading=False)):
+            is_done = not is_here and not (detail.making is None and detail.view.to_place(step, wraps=False))
+            if is_here or (is_done and self.ladder.to_next(step, is_heading=False)):
                 detail.show(self.ladder.source, self.ladder.selected)
                 detail.seek(texts, step)
         elif not self.ladder.to_next_of(self._looks.numbers, step):

@@ -22,7 +22,7 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
 from tui_host.tui.widgets.inspector.row_line import row_line, turn_title
-from tui_host.tui.widgets.inspector.words import FactsReader
+from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
@@ -154,8 +154,8 @@ class LadderView(LineView):
 
     def select(self, item: int) -> bool:
         """Select a row, in an open section, or a heading; False where the filter hides it."""
-        if 0 <= item < len(self._index.homes) and self._index.hidden(item):
-            self._fold(self._index.home_of(item))
+        if 0 <= item < len(self._index.homes) and self._index.hidden(self._index.homes[item]):
+            self._fold(self._index.homes[item])
         line = self._index.line_of(item)
         if line is not None:
             self.move_cursor(line)
@@ -185,7 +185,22 @@ class LadderView(LineView):
         session, ladder, index = source.session, self.traffic, self._index
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
-            self._take()
+            is_on, before = self.row_filter.is_on, len(index.homes)
+            changed = [n for n in ladder.changed_since(self._revision) if n < before] if before else []
+            self._revision = self.traffic.revision
+            new = range(before, index.count(_TAKING_SECONDS))
+            if self.following and not is_on and self._may_fold and not index.folds_starts:
+                index.lay_out(range(before), folds_starts=True)  # the first turn has begun
+                self.cursor = None
+                self._draw_anew()
+            self._changed(changed)
+            self.row_filter.came(changed, new)
+            if sum(map(index.move, changed)):
+                self._draw_anew()
+            if new:
+                self.changed(0)  # the session's heading counts rows
+            if new and not is_on:
+                self._extend(new)
         if self.following:
             self._known = len(index.homes)
         if looks != self._drawn_with:
@@ -230,24 +245,6 @@ class LadderView(LineView):
         if gained:
             self._extend(gained)
 
-    def _take(self) -> None:
-        index, is_on, before = self._index, self.row_filter.is_on, len(self._index.homes)
-        changed = [n for n in self.traffic.changed_since(self._revision) if n < before] if before else []
-        self._revision = self.traffic.revision
-        new = range(before, index.count(_TAKING_SECONDS))
-        if self.following and not is_on and self._may_fold and not index.folds_starts:
-            index.lay_out(range(before), folds_starts=True)  # the first turn has begun
-            self.cursor = None
-            self._draw_anew()
-        self._changed(changed)
-        self.row_filter.came(changed, new)
-        if sum(map(index.move, changed)):
-            self._draw_anew()
-        if new:
-            self.changed(0)  # the session's heading counts rows
-        if new and not is_on:
-            self._extend(new)
-
     def _changed(self, numbers: Iterable[int]) -> None:
         for line in filter(None, map(self._index.line_of, numbers)):  # no row is on the first line
             self.changed(line)
@@ -270,7 +267,7 @@ class LadderView(LineView):
         if self.following or item is None:
             self._follow()
         elif not was_shown and (line := self._index.line_near(item)) is not None:
-            self._choose(line)
+            self.cursor, self.selected_number = line, self._index.item_at(line)
             self.show_line(line)
         elif was_shown and top is not None and (line := self._index.line_near(top)) is not None:
             self.show_line(line, top=True)
@@ -280,12 +277,8 @@ class LadderView(LineView):
         if len(self._index):
             newest = self._index.newest_line(self.selected_number)
             self.show_line(len(self._index) - 1)
-            self._choose(newest)
+            self.cursor, self.selected_number = newest, self._index.item_at(newest)
             self.show_line(newest)
-
-    def _choose(self, line: int) -> None:
-        self.cursor = line
-        self.selected_number = self._index.item_at(line)
 
     @override
     def draw(self, number: int, width: int = 0) -> Strip:
@@ -294,8 +287,8 @@ class LadderView(LineView):
         if source is not None and item >= 0:
             row, most = self.traffic.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
             peer = max(6, min(source.ladder.numbers.widest, most))
-            return self.strip_of(row_line(source, row, self._facts.known(row), width, peer))
-        turn, hidden, title = index.turn_of(item), index.hidden(item), "connections"
+            return self.strip_of(row_line(source, row, self._facts.known.get(item, NOTHING), width, peer))
+        turn, hidden, title = index.turn_of(item), index.hidden(index.home_of(item)), "connections"
         if item == SESSION:
             turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self.traffic.rows)
             title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
@@ -331,7 +324,7 @@ class LadderView(LineView):
     def move_cursor(self, number: int) -> None:
         super().move_cursor(number)
         if self.cursor is not None:
-            self._choose(self.cursor)
+            self.selected_number = self._index.item_at(self.cursor)
             self.following = self.cursor in {len(self._index) - 1, self._index.newest_line(self.selected_number)}
 
     def on_line_view_opened(self, message: LineView.Opened) -> None:

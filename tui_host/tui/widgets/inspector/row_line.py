@@ -24,8 +24,8 @@ from tui_host.tui.widgets.inspector.words import RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 
 _FOREIGN_CHARACTERS = 300  # characters of foreign text that are used for a row; no line shows more
-_WHOLE_CELLS = 4096  # cells that no row fills
-_NAME_CELLS = 60  # cells of the longest name of a server
+WHOLE_CELLS = 4096  # cells that no row fills
+NAME_CELLS = 60  # cells of the longest name of a server
 _LEAST_CELLS = 8  # cells to which foreign words, or a question, are cut before anything else gives way
 _ROOMY_CELLS, _TIGHT_CELLS = 64, 48  # for a row's words: with all about its tokens, and without the cached ones
 _VERSION = re.compile(r".*/(?:v\d\w*|api|openai)/+(?=[^/])")  # in a path: what stands behind it is shown
@@ -81,36 +81,24 @@ def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer:
         (f" ✗ malformed: {line(row.malformed, 120)}" if row.malformed else "", "failed"),
         (" ?" * row.maybe or " · inferred" * row.inferred, "note"),
     ]
-    fitted = _fitted(words, state, left)
-    return [*pieces, *fitted, *([(" " * max(2, left - _cells(fitted) + 2), ""), (written, "note")] if written else ())]
-
-
-def shown_text(source: SessionSource, row: Row, facts: RowFacts) -> str:
-    """Return the full text of a row, in which a filter looks for words."""
-    shown = "".join(text for text, _ in row_line(source, row, facts, _WHOLE_CELLS, _NAME_CELLS))
-    return shown if source.row_marks.note((row.capture, row.seq)) is None else f"{shown} marked"
-
-
-def _cells(pieces: Sequence[Piece]) -> int:
-    return sum(cell_len(text) for text, _ in pieces)
-
-
-def _fitted(words: list[Piece], state: list[Piece], room: int) -> list[Piece]:
-    """Shorten foreign words, then leave out figures, so that a row's state is seen. A secret's sign is whole or not there."""
-    over = _cells([*words, *state]) - room
+    # Shorten foreign words, then leave out figures, so that a row's state is seen. A secret's sign is whole or not there.
+    over = _cells([*words, *state]) - left
     longest = max(words, key=lambda piece: cell_len(piece[0]) * (piece[1] == "words"))
     if over > 0 and longest[1] == "words":
         shortened = clip(longest[0], max(_LEAST_CELLS, cell_len(longest[0]) - over))
         words[words.index(longest)] = shortened, "words"
     figures = [piece for piece in words if piece[1] == "figure"]
-    while figures and _cells([*words, *state]) > room:
+    while figures and _cells([*words, *state]) > left:
         words.remove(figures.pop())
-    pieces: list[Piece] = []
     for text, style in (*words, *state):
-        if room > 0 and not (style == "secret" and cell_len(text) > room):
-            pieces.append((clip(text, room), style))
-            room -= cell_len(pieces[-1][0])
-    return pieces
+        if left > 0 and not (style == "secret" and cell_len(text) > left):
+            pieces.append((clip(text, left), style))
+            left -= cell_len(pieces[-1][0])
+    return [*pieces, *([(" " * max(2, left + 2), ""), (written, "note")] if written else ())]
+
+
+def _cells(pieces: Sequence[Piece]) -> int:
+    return sum(cell_len(text) for text, _ in pieces)
 
 
 def _lanes(row: Row, side: str, peer: int) -> list[Piece]:

@@ -81,26 +81,22 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
 class FactsReader:
     """Reads the facts of rows in the list's thread, and keeps them; the screen's thread only asks what is known."""
 
-    # Facts, the row's length and links, on which they depend, and when a growing body may be read again.
-    _readings: dict[int, tuple[RowFacts, tuple[int, str], float]] = field(
-        default_factory=dict[int, tuple[RowFacts, tuple[int, str], float]]
-    )
-
-    def known(self, row: Row) -> RowFacts:
-        return self._readings[row.number][0] if row.number in self._readings else NOTHING
+    known: dict[int, RowFacts] = field(default_factory=dict[int, RowFacts])  # by the numbers of the rows
+    # The row's length and links, on which they depend, and when a growing body may be read again.
+    _states: dict[int, tuple[tuple[int, str], float]] = field(default_factory=dict[int, tuple[tuple[int, str], float]])
 
     def is_due(self, row: Row) -> bool:
         """Whether a row is to be read: a growing one not each time that it grows."""
-        reading = self._readings.get(row.number)
+        reading = self._states.get(row.number)
         if reading is None:
             return _is_of_model(row)
-        _, state, due = reading
+        state, due = reading
         return state != (row.last_seq, row.words) and (row.state != "open" or time.perf_counter() >= due)
 
     def read(self, source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
         """Read the facts of a row, those for the list once while it stays as it is. Bytes that cannot be read have none."""
         if wanted is None and not self.is_due(row):
-            return self.known(row)
+            return self.known.get(row.number, NOTHING)
         began, state = time.perf_counter(), (row.last_seq, row.words)  # it may grow while it is read
         try:
             facts = facts_of(source, row, wanted)
@@ -111,7 +107,8 @@ class FactsReader:
         if wanted is None:
             ended = time.perf_counter()
             due = ended + max(_SHORTEST_PAUSE_SECONDS, _PATIENCE * (ended - began))
-            self._readings[row.number] = facts, state, due
-            if len(self._readings) > _REMEMBERED_ROWS:
-                del self._readings[next(iter(self._readings))]
+            self.known[row.number], self._states[row.number] = facts, (state, due)
+            if len(self.known) > _REMEMBERED_ROWS:
+                oldest = next(iter(self.known))
+                del self.known[oldest], self._states[oldest]
         return facts

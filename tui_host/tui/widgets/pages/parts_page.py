@@ -67,7 +67,17 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
 
 def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline) -> Sheet:
     marks, earlier, comparison = marks_of(source, row), source.compared(row), None
-    origins = {USER: source.user, **dict(_origins(outline, marks)), **host_parts(source, row, outline)}
+    origins = {USER: source.user}
+    # The messages that a profile, a server's prompt or results wrote, by their keys, with whose they are.
+    for part in outline.walk():
+        inside = [mark for mark in marks if part.kind == "message" and _is_within(mark, part)]
+        if (len(inside) == 1 and inside[0].relation == "profile") or (
+            inside and all(mark.relation == "given" and mark.words.startswith("the prompt ") for mark in inside)
+        ):
+            origins[part.key] = inside[0].words
+        elif part.origin == USER and inside and all(mark.relation == "told" for mark in inside):
+            origins[part.key] = ", ".join(dict.fromkeys(mark.server for mark in inside))
+    origins |= host_parts(source, row, outline)
     since = "the first request of its conversation" if source.foreign else "the first request"
     if earlier is not None and not isinstance(before := earlier_apart(source, row, earlier), str):
         comparison = Comparison(before[1], outline)
@@ -81,18 +91,6 @@ def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline
         )
     size = f"{len(body.data):,} bytes, about {estimate_tokens(body.data):,} tokens (~ is an estimate)"
     return Sheet(what=f"request of {size}", lines=lines, notes=[since, *put_in(marks)])
-
-
-def _origins(outline: Outline, marks: Sequence[Link]) -> Iterator[tuple[str, str]]:
-    """Yield the messages that a profile, a server's prompt or results wrote, by their keys, with whose they are."""
-    for part in outline.walk():
-        inside = [mark for mark in marks if part.kind == "message" and _is_within(mark, part)]
-        if (len(inside) == 1 and inside[0].relation == "profile") or (
-            inside and all(mark.relation == "given" and mark.words.startswith("the prompt ") for mark in inside)
-        ):
-            yield part.key, inside[0].words
-        elif part.origin == USER and inside and all(mark.relation == "told" for mark in inside):
-            yield part.key, ", ".join(dict.fromkeys(mark.server for mark in inside))
 
 
 def _is_within(mark: Link, part: Part) -> bool:

@@ -34,14 +34,8 @@ class _Branch(NamedTuple):
     is_open: bool
     label: Sequence[str]
     body: TextPage | None
-
-    @property
-    def height(self) -> int:
-        return len(self.label) + (0 if self.body is None else min(len(self.body), MOST_ROWS + 1))
-
-    @property
-    def indent(self) -> str:
-        return "  " * (len(self.keys) - 1)
+    indent: str
+    height: int = 0
 
     @property
     def words(self) -> str:
@@ -113,10 +107,12 @@ class TreePage:
             body.fit(self._width - min(2 * len(keys) + 2, self._width // 3))
             while len(body) <= MOST_ROWS and body.grow(0.001) is not None:
                 pass
-        branch, label = _Branch(entry, keys, is_open, (), body), line(entry.label, _LABEL)
+        branch, text = _Branch(entry, keys, is_open, (), body, "  " * len(above)), line(entry.label, _LABEL)
         wraps = (entry.is_wrapped and not is_open) or not (entry.figures or entry.mark)
-        room = max(8, self._room(branch)[0] - 2) if wraps else cell_len(label)
-        yield branch._replace(label=[label[start:end] for start, end in fill(label, room)])
+        room = max(8, self._room(branch)[0] - 2) if wraps else cell_len(text)
+        label = [text[start:end] for start, end in fill(text, room)]
+        height = len(label) + (0 if body is None else min(len(body), MOST_ROWS + 1))
+        yield branch._replace(label=label, height=height)
         for child in self._sorted(entry.children) if is_open else ():
             yield from self._made(child, keys)
 
@@ -126,10 +122,11 @@ class TreePage:
         return bool(self._sheet.heads)
 
     def _sorted(self, entries: Sequence[SheetLine]) -> Sequence[SheetLine]:
-        def size(entry: SheetLine) -> float:  # lines without a number are the smallest
-            return next((value for value in entry.values.values() if isinstance(value, int | float)), -1.0)
-
-        return sorted(entries, key=size, reverse=True) if _BY_SIZE in self._flipped else entries
+        if _BY_SIZE not in self._flipped:
+            return entries
+        numbers = ((value for value in entry.values.values() if isinstance(value, int | float)) for entry in entries)
+        sizes = [next(values, -1.0) for values in numbers]  # lines without a number are the smallest
+        return [entries[at] for at in sorted(range(len(entries)), key=sizes.__getitem__, reverse=True)]
 
     # What stands on a line.
 
@@ -165,7 +162,8 @@ class TreePage:
     def item(self, number: int) -> LineItem | None:
         if (found := self._at(number)) is None:
             return None
-        at, (entry, keys, _, _, body), inside = found
+        at, branch, inside = found
+        entry, keys, body = branch.entry, branch.keys, branch.body
         inner = body.item(inside) if body is not None and inside >= 0 else None
         if inner is not None:
             lines, first = inner.lines, number - inside

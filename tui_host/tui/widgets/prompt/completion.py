@@ -31,16 +31,11 @@ class Completion(ChoiceList, can_focus=False):
         """Remember what takes the chosen suggestion after a click."""
         super().__init__()
         self._take = take
-        self._suggestions: Sequence[Suggestion] = ()
-
-    @property
-    def chosen(self) -> Suggestion | None:
-        """The chosen suggestion; None while the list is closed."""
-        return self._suggestions[self.cursor or 0] if self._suggestions else None
+        self.suggestions: Sequence[Suggestion] = ()  # none while the list is closed
 
     def suggest(self, suggestions: Sequence[Suggestion]) -> None:
         """Show suggestions; the first is chosen, unless the same ones are shown already."""
-        self._suggestions = suggestions
+        self.suggestions = suggestions
         choices = {
             str(at): Choice(words=clip(suggestion.words, _LONGEST_CELLS), note=suggestion.note)
             for at, suggestion in enumerate(suggestions)
@@ -55,6 +50,6 @@ class Completion(ChoiceList, can_focus=False):
     def on_click(self, event: events.Click) -> None:
         event.stop()
         number = event.y - self.gutter.top + self.top
-        if 0 <= number < len(self._suggestions):
+        if 0 <= number < len(self.suggestions):
             self.cursor = number
             self._take()

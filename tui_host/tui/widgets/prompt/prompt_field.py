@@ -254,7 +254,7 @@ class Prompt(KeysInOrder, TextArea):
 
     def _moves(self, step: int) -> bool:
         """Move in the list, or from the first line to earlier texts and from the last line back; False to move the caret."""
-        if self._completion is not None and self._completion.chosen is not None:
+        if self._completion is not None and self._chosen is not None:
             self._completion.action_line(step)
             return True
         row, edge = self.wrapped_document.location_to_offset(self.cursor_location).y, self.wrapped_document.height - 1
@@ -373,26 +373,22 @@ class Prompt(KeysInOrder, TextArea):
             from tui_host.servers.catalog import expand
 
             uri = expand(uri, {name: str(value) for name, value in values.items()})
-        ways = offers.ways(server, uri)
-        self.suggest([Suggestion(way, note, partial(self._use, server, uri, way)) for way, note in ways])
-
-    def _use(self, server: str, uri: str, way: str, word: str) -> None:
-        if self._offers is not None:
-            self._add_read(self._offers.use(server, uri, way), word)
+        uses = [(way, note, partial(offers.use, server, uri, way)) for way, note in offers.ways(server, uri)]
+        self.suggest([Suggestion(way, note, partial(self._add_read, use)) for way, note, use in uses])
 
     def _attach_files(self, paths: Sequence[str], word: str, _typed: str = "") -> None:
         """Attach files in the place of a word, such as a paste that names them, whatever word was typed since."""
         from tui_host.chat.attachments import read_attached
 
-        self._add_read(asyncio.to_thread(lambda: [*map(read_attached, paths)]), word)
+        self._add_read(partial(asyncio.to_thread, lambda: [*map(read_attached, paths)]), word)
 
-    def _add_read(self, reading: Awaitable[Sequence[Attached]], word: str) -> None:
+    def _add_read(self, use: Callable[[], Awaitable[Sequence[Attached]]], word: str) -> None:
         """Put the marks of what is being read in the place of a word. Until it is read, nothing is sent."""
 
         async def read() -> None:
             marks = ""
             try:
-                for part in await reading:
+                for part in await use():
                     marks += self.marks.add(part.words, part, self.text + marks) + " "
                 self._put_for_word(word, marks)
             except TuiHostError as error:
@@ -443,7 +439,8 @@ class Prompt(KeysInOrder, TextArea):
     @property
     def _chosen(self) -> Suggestion | None:
         """The chosen suggestion; None while the list is closed."""
-        return None if self._completion is None else self._completion.chosen
+        shown = self._completion
+        return shown.suggestions[shown.cursor or 0] if shown is not None and shown.suggestions else None
 
     def suggest(self, suggestions: Sequence[Suggestion]) -> None:
         """Show suggestions above the prompt, or hide an empty list."""

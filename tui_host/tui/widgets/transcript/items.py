@@ -260,11 +260,15 @@ def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
     decision = clip(decision if item.waited else item.words, max(8, page.room - 6 - cell_len(times)))
     page_words = item.page and f"page: {item.page} · the server has a page for this tool, which is not shown"
     contents = [*filter(None, (*item.contents.splitlines(), page_words))]
+    misfits, output_misfits = (
+        words and f"! does not fit {schema}: {'; '.join(words.splitlines())}"
+        for schema, words in (("the tool's schema", item.misfits), ("the output schema", item.output_misfits))
+    )
     notes = [
         ("" if is_open or item.decision != "edited" else f"the model asked {item.asked}", "dim"),
-        (_misfits("the tool's schema", item.misfits), "wrong"),
+        (misfits, "wrong"),
         (" · ".join(filter(None, (decision, times))), "dim"),
-        (_misfits("the output schema", item.output_misfits), "number"),
+        (output_misfits, "number"),
         *((words, "label") for words in (contents if is_open else [" · ".join(contents)])),
     ]
     edge = Segment("   ", PLAIN)
@@ -272,7 +276,3 @@ def _draw_call(page: MarkdownPage, item: CallItem, *, is_open: bool) -> None:
         for words, ink in notes:
             if words:
                 page.say(words if is_open else clip(words, page.room), page.inks[ink])
-
-
-def _misfits(schema: str, misfits: str) -> str:
-    return misfits and f"! does not fit {schema}: {'; '.join(misfits.splitlines())}"
