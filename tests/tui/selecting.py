@@ -72,7 +72,7 @@ async def settled(pilot: Pilot[None], view: Transcript) -> None:
 
 
 def screen(view: LineView) -> list[str]:
-    return [view.render_line(y).text.rstrip() for y in range(view.view_height)]
+    return [view.render_line(y).text.rstrip() for y in range(view.scrollable_size.height)]
 
 
 def row_of(view: LineView, words: str) -> tuple[int, int]:
@@ -95,6 +95,6 @@ def marked(view: LineView) -> str:
     colour = view.screen.get_component_rich_style("screen--selection").bgcolor
     rows = (
         "".join(text for text, style, _ in view.render_line(y) if style and style.bgcolor == colour)
-        for y in range(view.view_height)
+        for y in range(view.scrollable_size.height)
     )
     return "|".join(row for row in rows if row)

@@ -30,11 +30,11 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "following" in app.text)
         await pilot.press("up", "k")
-        selected, top = app.inspector.ladder.selected, app.inspector.ladder.top
+        selected, top = app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y
         for number in range(50):
             wires.notice(number, 5.0)
         await until(pilot, lambda: "50 new below (G)" in app.text)
-        assert (app.inspector.ladder.selected, app.inspector.ladder.top) == (selected, top)
+        assert (app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y) == (selected, top)
         await pilot.press("G")
         await until(pilot, lambda: "following" in app.text and "n 49" in app.text)
         wires.stderr("the newest", 6.0)

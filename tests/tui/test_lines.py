@@ -68,7 +68,7 @@ async def change(app: Still, step: int) -> None:
             (ladder if step % 4 else app.prompt).focus()
         case 3:
             ladder.move_cursor(step)
-            transcript.changed(transcript.top + 1, 3)
+            transcript.changed(transcript.scroll_offset.y + 1, 3)
         case 4:
             transcript.scroll_to(y=step % 7, animate=False, force=True)
         case _:
@@ -86,7 +86,7 @@ async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen
         await app.pilot.pause()
         terminal, transcript = Terminal(app), app.transcript
         for line in (4, 8):
-            transcript.changed(transcript.top + line)
+            transcript.changed(transcript.scroll_offset.y + line)
         app.main.query_one("#header").refresh()
         await app.pilot.pause()
         placed = [placed for update in terminal.updates for placed in update.placed]

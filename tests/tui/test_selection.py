@@ -79,10 +79,10 @@ async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
         def pointer(x: int, y: int) -> events.MouseMove:  # it may be outside of the view
             return events.MouseMove(view, x, y, 0, 0, 1, shift=False, meta=False, ctrl=False, screen_x=x, screen_y=y)
 
-        top = view.top
+        top = view.scroll_offset.y
         await pilot.mouse_down(view, offset=start)
         view.on_mouse_move(pointer(5, 14))
-        await until(pilot, lambda: view.top > top + 12)
+        await until(pilot, lambda: view.scroll_offset.y > top + 12)
         view.on_mouse_move(pointer(39, 8))
         await pilot.mouse_up(view, offset=(39, 8))
         lines = selected(view).split("\n\n")

@@ -147,10 +147,10 @@ async def test_an_answer_is_followed_until_the_reader_moves_and_what_is_read_sta
         await pilot.pause()
         for _ in range(60):
             before = screen(app.view)
-            app.view.scroll_to(y=app.view.top - 3, animate=False)
+            app.view.scroll_to(y=app.view.scroll_offset.y - 3, animate=False)
             await pilot.pause()
             assert screen(app.view)[3:] == before[:-3], "nothing jumps"
-        app.view.scroll_to(y=app.view.top // 2, animate=False)
+        app.view.scroll_to(y=app.view.scroll_offset.y // 2, animate=False)
         await pilot.pause()
         top = next(line for line in screen(app.view) if "question" in line or "answer" in line)
         for size in ((34, 30), (1, 1), (60, 20)):

@@ -103,13 +103,15 @@ class Arguments(LineView, can_focus=False):
 
     @override
     def width_changed(self) -> None:
-        self._lines, self._read_to = wrapped(self._source, max(1, self.view_width or 60)), 0
+        self._lines, self._read_to = wrapped(self._source, max(1, self.scrollable_size.width or 60)), 0
         self.redraw(len(self._lines))
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        first = max(0, crop.y - self.gutter.top) + self.top
-        end = min(min(crop.bottom - self.gutter.top, self.view_height) + self.top, len(self._lines))
+        first = max(0, crop.y - self.gutter.top) + self.scroll_offset.y
+        end = min(
+            min(crop.bottom - self.gutter.top, self.scrollable_size.height) + self.scroll_offset.y, len(self._lines)
+        )
         if first <= self._read_to < end:
             self._read_to = end
         if self._key is not None and self._lines and end == len(self._lines):
@@ -118,7 +120,10 @@ class Arguments(LineView, can_focus=False):
 
     def tell_rest(self) -> None:
         """Say how much was not shown yet, or was jumped over."""
-        below, jumped = max(0, len(self._lines) - self.top - self.view_height), max(0, self.top - self._read_to)
+        below, jumped = (
+            max(0, len(self._lines) - self.scroll_offset.y - self.scrollable_size.height),
+            max(0, self.scroll_offset.y - self._read_to),
+        )
         rest = f"{jumped} line{'s' * (jumped != 1)} jumped over" if jumped else "all shown"
         if self._key is None:
             rest = "about the tool; d shows the arguments"

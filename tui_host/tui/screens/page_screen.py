@@ -196,7 +196,7 @@ class Browse(PageScreen):
             return
         self.list_again()
         key = self.choices.current
-        if not self.HAS_SHEET or self.choices.view_width <= 0:
+        if not self.HAS_SHEET or self.choices.scrollable_size.width <= 0:
             return
         now, is_same = (key, self.listed[key].subject if key else None), self._seen[0] == key
         if now == self._seen:

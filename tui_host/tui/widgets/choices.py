@@ -62,7 +62,7 @@ class ChoiceList(LineView):
         choice = self._choices[number]
         mark = f"{choice.mark} " if choice.mark else ""
         right = f"  {padded(choice.right, self._right)}" if self._right else ""
-        room = max(0, self.view_width - 2 - cell_len(f"{choice.before}{mark}{right}"))
+        room = max(0, self.scrollable_size.width - 2 - cell_len(f"{choice.before}{mark}{right}"))
         words, note = clip(line(choice.words, _READ), room), line(choice.note, _READ)
         if note:
             words = padded(words, max(cell_len(words), min(self._words, room // 2)))

@@ -137,7 +137,7 @@ class LadderView(LineView):
     def filter(self, text: str) -> None:
         """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
         before, index = self.row_filter, self._index
-        seen = index.rows(self.top, self.top + self.view_height)
+        seen = index.rows(self.scroll_offset.y, self.scroll_offset.y + self.scrollable_size.height)
         first = seen if self.selected is None else [self.selected.number, *seen]
         new = RowFilter(self._facts, text, len(index.homes), first)
         if new.reading.query == before.reading.query:  # such as a blank or an unfinished term more
@@ -220,7 +220,7 @@ class LadderView(LineView):
     def _read(self, source: SessionSource) -> None:
         """Give the thread what is to be read and filtered next, and show what it has done."""
         facts, row_filter, rows = self._facts, self.row_filter, self.traffic.rows
-        seen = self._index.rows(self.top, self.top + self.view_height)
+        seen = self._index.rows(self.scroll_offset.y, self.scroll_offset.y + self.scrollable_size.height)
         read = [rows[number] for number in seen if rows.text("lane", number) == "llm"]  # of others nothing is read
         due = [row for row in read if facts.is_due(row)]
 
@@ -251,7 +251,7 @@ class LadderView(LineView):
 
     def _extend(self, numbers: Sequence[int]) -> None:
         """Add lines for rows. Lines inserted above keep the visible lines in place."""
-        top = self._index.item_at(self.top) if self.top < len(self._index) else None
+        top = self._index.item_at(self.scroll_offset.y) if self.scroll_offset.y < len(self._index) else None
         if not self._index.extend(numbers) or self.cursor is None:
             self._draw_anew(top)
             return
@@ -283,9 +283,9 @@ class LadderView(LineView):
     @override
     def draw(self, number: int, width: int = 0) -> Strip:
         source, index, item = self.source, self._index, self._index.item_at(number)
-        width = width or self.view_width - 1
+        width = width or self.scrollable_size.width - 1
         if source is not None and item >= 0:
-            row, most = self.traffic.rows[item], 8 if self.view_width < _NARROW_CELLS else 14
+            row, most = self.traffic.rows[item], 8 if self.scrollable_size.width < _NARROW_CELLS else 14
             peer = max(6, min(source.ladder.numbers.widest, most))
             return self.strip_of(row_line(source, row, self._facts.known.get(item, NOTHING), width, peer))
         turn, hidden, title = index.turn_of(item), index.hidden(index.home_of(item)), "connections"
@@ -304,7 +304,7 @@ class LadderView(LineView):
         strip = super().decorate(number, strip, mark or "*" * is_related)
         if not is_related:
             return strip
-        return strip.extend_cell_length(self.view_width).apply_style(self.look_of("ladder--related"))
+        return strip.extend_cell_length(self.scrollable_size.width).apply_style(self.look_of("ladder--related"))
 
     def letters(self, line: int) -> Sequence[Letters]:
         home, time_ns, number = self._index.spot(self._index.item_at(line))
@@ -313,7 +313,7 @@ class LadderView(LineView):
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return the selected rows as lines, wide enough for their words."""
         lines = range(*map(self._index.line_at, (first, last)))
-        drawn = (self.draw(line, max(self.view_width, COPIED_CELLS)).text.rstrip() for line in lines)
+        drawn = (self.draw(line, max(self.scrollable_size.width, COPIED_CELLS)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
 
     @override

@@ -162,7 +162,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             strip = Strip([Segment(mark, self.look_of("mark")), *strip])
         content, selected = self.selectable, self.selection
         if content is not None and selected is not None:
-            first, last = cells_in(content.letters(number), selected, self.view_width) or (0, 0)
+            first, last = cells_in(content.letters(number), selected, self.scrollable_size.width) or (0, 0)
             ground, style = self.screen.get_component_rich_style("screen--selection").bgcolor, Style(reverse=True)
             if not self.app.no_color and ground is not None and ground.triplet is not None:  # pyright: ignore[reportUnknownMemberType] - Textual leaves the app's type open
                 readable = Color.from_rich_color(ground).get_contrast_text(1.0)
@@ -173,7 +173,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 strip = Strip.join([strip.crop(0, first), Strip(marked), strip.crop(last)])
         if number != self.cursor:
             return strip
-        return strip.extend_cell_length(self.view_width).apply_style(self.look_of("line-view--cursor"))
+        return strip.extend_cell_length(self.scrollable_size.width).apply_style(self.look_of("line-view--cursor"))
 
     def strip_at(self, number: int) -> Strip:
         """Return a cached line. Views with their own cache override this."""
@@ -210,19 +210,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     # For subclasses to call.
 
-    @property
-    def view_width(self) -> int:
-        """Number of cells in a line on the screen."""
-        return self.scrollable_content_region.width
-
-    @property
-    def view_height(self) -> int:
-        return self.scrollable_content_region.height
-
-    @property
-    def top(self) -> int:
-        return self.scroll_offset.y
-
     def look_of(self, name: str) -> Style:
         """Return the style of a style name or a component class: its own rules as opaque colours for this view's background.
 
@@ -252,7 +239,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         changed = range(first, first + count)
         for number in [line for line in self._strips if line in changed]:
             del self._strips[number]
-        shown_first, shown_end = max(first, self.top), min(first + count, self.top + self.view_height)
+        shown_first, shown_end = (
+            max(first, self.scroll_offset.y),
+            min(first + count, self.scroll_offset.y + self.scrollable_size.height),
+        )
         if shown_first < shown_end:
             self.refresh_lines(shown_first, shown_end - shown_first)
 
@@ -271,10 +261,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def show_line(self, number: int, *, top: bool = False) -> None:
         """Scroll to a line: as little as possible, or to the top."""
-        height = max(1, self.view_height)
-        if top or number < self.top:
+        height = max(1, self.scrollable_size.height)
+        if top or number < self.scroll_offset.y:
             self._scroll_to_line(number)
-        elif number >= self.top + height:
+        elif number >= self.scroll_offset.y + height:
             self._scroll_to_line(number - height + 1)
 
     def to_tail(self) -> None:
@@ -338,7 +328,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_line(self, y: int) -> Strip:
-        ground, number = self._stand(), y + self.top
+        ground, number = self._stand(), y + self.scroll_offset.y
         return ground.lay(self.decorate(number, self.strip_at(number)) if number < self.line_count() else Strip([]))
 
     @override
@@ -347,7 +337,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         ground, strips = self._stand(), list[Strip]()
         if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
-        top, count = self.top, self.line_count()
+        top, count = self.scroll_offset.y, self.line_count()
         for number in range(top + crop.y, top + crop.bottom):
             line = self.decorate(number, self.strip_at(number)) if number < count else Strip([])
             look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
@@ -365,7 +355,9 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _stand(self) -> Ground:
         """Return the present ground, and drop what was painted on another one."""
-        ground = Ground(self.view_width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters()))
+        ground = Ground(
+            self.scrollable_size.width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters())
+        )
         before, self._ground = self._ground, ground
         if ground != before:
             self._finished.clear()
@@ -380,8 +372,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             cache.clear()
 
     def on_resize(self) -> None:
-        if self.view_width != self._drawn_width:
-            self._drawn_width = self.view_width
+        if self.scrollable_size.width != self._drawn_width:
+            self._drawn_width = self.scrollable_size.width
             self.width_changed()
             self.redraw()
         elif self.at_tail and self.FOLLOWS:
@@ -397,7 +389,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
                 self.refresh_lines(number)
 
     def on_click(self, event: events.Click) -> None:
-        number = event.y - self.gutter.top + self.top
+        number = event.y - self.gutter.top + self.scroll_offset.y
         if self.is_dragged or not self.has_cursor or not 0 <= number < self.line_count():
             return
         event.stop()
@@ -424,18 +416,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_line(self, step: int) -> None:
         if not self.has_cursor:
-            self._scroll_to_line(self.top + step)
+            self._scroll_to_line(self.scroll_offset.y + step)
         elif self.cursor is None:
-            self.move_cursor(self.top + (self.view_height - 1 if step < 0 else 0))
+            self.move_cursor(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
         else:
             self.move_cursor(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        distance = step * max(1, self.view_height - 1)
+        distance = step * max(1, self.scrollable_size.height - 1)
         if self.has_cursor:
-            self.move_cursor((self.top if self.cursor is None else self.cursor) + distance)
+            self.move_cursor((self.scroll_offset.y if self.cursor is None else self.cursor) + distance)
         else:
-            self._scroll_to_line(self.top + distance)
+            self._scroll_to_line(self.scroll_offset.y + distance)
 
     def action_first(self) -> None:
         if self.has_cursor:
@@ -451,13 +443,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _stretch_at(self, at: Offset, *, by_words: bool = False) -> Stretch:
         """Return what is under the pointer, within the visible part."""
-        content, line = self.selectable, max(0, min(at.y, self.view_height - 1)) + self.top
+        content, line = self.selectable, max(0, min(at.y, self.scrollable_size.height - 1)) + self.scroll_offset.y
         letters = NO_LETTERS if content is None else content.letters(max(0, min(line, self.line_count() - 1)))
-        return stretch_at(letters, max(0, min(at.x, self.view_width)), by_words=by_words)
+        return stretch_at(letters, max(0, min(at.x, self.scrollable_size.width)), by_words=by_words)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self.is_dragged, at = False, event.get_content_offset_capture(self)
-        is_beside = not self.line_count() or not 0 <= at.x < self.view_width
+        is_beside = not self.line_count() or not 0 <= at.x < self.scrollable_size.width
         if self.selectable is None or event.button != 1 or is_beside:
             return
         self._drag = at
@@ -469,7 +461,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self._select_on()
             return
         self.unselect()
-        if is_second and at.y + self.top < self.line_count():
+        if is_second and at.y + self.scroll_offset.y < self.line_count():
             word = self._stretch_at(at, by_words=True)
             if word[0] != word[1]:
                 self.is_dragged = True
@@ -493,8 +485,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._drag is None or self.selection is None:
             return
         y = self._drag.y
-        if not 0 <= y < self.view_height:
-            self._scroll_to_line(self.top + (y if y < 0 else y - self.view_height + 1))
+        if not 0 <= y < self.scrollable_size.height:
+            self._scroll_to_line(self.scroll_offset.y + (y if y < 0 else y - self.scrollable_size.height + 1))
         self.select_text(self._anchor, self._stretch_at(self._drag))
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
@@ -507,7 +499,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._drag is None or self.app.mouse_captured is self:  # pyright: ignore[reportUnknownMemberType] - it is about an earlier press
             return
         if self.is_dragged:
-            self.at_tail = self.top >= self.max_scroll_y
+            self.at_tail = self.scroll_offset.y >= self.max_scroll_y
         self._drag = None
         if self._scrolling is not None:
             self._scrolling.stop()

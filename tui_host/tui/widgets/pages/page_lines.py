@@ -59,7 +59,7 @@ class PageLines(LineView):
     def is_settled(self) -> bool:
         """Whether all lines of the page are made for the current width, and all places of a search are found."""
         is_looking = self._pattern is not None and not (self._places.done() and self._goal is None)
-        return self._is_whole and self.view_width == self._fitted and not is_looking
+        return self._is_whole and self.scrollable_size.width == self._fitted and not is_looking
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item or the whole page, and what it is."""
@@ -81,7 +81,7 @@ class PageLines(LineView):
     def _keys(self) -> tuple[LineKey, LineKey]:
         """Return the keys of the first line and of the cursor."""
         cursor = _START if self.cursor is None else self.page.key(self.cursor)
-        return self.page.key(self.top) if self.top else _START, cursor
+        return self.page.key(self.scroll_offset.y) if self.scroll_offset.y else _START, cursor
 
     def _put(self, page: Page, top: LineKey, cursor: LineKey, *, hold: bool = False) -> None:
         if type(page) is not type(self.page) or not hold:
@@ -96,7 +96,7 @@ class PageLines(LineView):
     def width_changed(self, keys: tuple[LineKey, LineKey] | None = None) -> None:
         """Make the lines for the width, as far as the keys of top and cursor, by default the present ones, and go there."""
         top, cursor = keys or self._keys()
-        self._is_whole, self._fitted = False, self.view_width
+        self._is_whole, self._fitted = False, self.scrollable_size.width
         self.page.fit(max(1, self._fitted - self.has_cursor))
         self.page.grow(FIRST_SLICE)
         self._grow_to(max(top, cursor))
@@ -115,7 +115,7 @@ class PageLines(LineView):
 
     def advance(self) -> None:
         """Make more lines of a long page, or all lines for a new width."""
-        if self.view_width != self._fitted:
+        if self.scrollable_size.width != self._fitted:
             self.width_changed()
         first = self.page.grow(SLICE)
         self._is_whole = first is None
@@ -224,8 +224,8 @@ class PageLines(LineView):
         self._grow_to(_START if match.keys else LineKey(match.start))
         number = self.page.reveal(match)
         self.redraw(len(self.page) if self._fitted else 0)
-        if not self.top <= number < self.top + self.view_height:
-            self.show_line(max(0, number - self.view_height // 3), top=True)
+        if not self.scroll_offset.y <= number < self.scroll_offset.y + self.scrollable_size.height:
+            self.show_line(max(0, number - self.scrollable_size.height // 3), top=True)
         if self.has_cursor:
             self.move_cursor(number)
             self._find_item()

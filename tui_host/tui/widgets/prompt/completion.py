@@ -49,7 +49,7 @@ class Completion(ChoiceList, can_focus=False):
     @override
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        number = event.y - self.gutter.top + self.top
+        number = event.y - self.gutter.top + self.scroll_offset.y
         if 0 <= number < len(self.suggestions):
             self.cursor = number
             self._take()

@@ -39,13 +39,13 @@ class BlockView(LineView, Generic[Shown]):
 
         The line on top stays where it is, or the end. Another width or other colours are taken in too.
         """
-        if not self.is_attached or self.view_width <= 0:
+        if not self.is_attached or self.scrollable_size.width <= 0:
             return
-        blocks, height, began = self.blocks, max(1, self.view_height), perf_counter()
+        blocks, height, began = self.blocks, max(1, self.scrollable_size.height), perf_counter()
         if blocks.blocks:  # the line on top is the anchor
-            place, inside = blocks.find(self.top)
+            place, inside = blocks.find(self.scroll_offset.y)
             blocks.anchor = blocks.blocks[place].key, inside
-        look = self.view_width, {name: self.look_of(f"ink--{name}") for name in RULES}
+        look = self.scrollable_size.width, {name: self.look_of(f"ink--{name}") for name in RULES}
         if look != (blocks.width, blocks.inks):
             blocks.fit(*look)
         for number in numbers:
@@ -70,10 +70,10 @@ class BlockView(LineView, Generic[Shown]):
 
     def _look(self) -> None:
         """Read the lines on the screen anew, and repaint those that changed."""
-        before, self._rows = self._rows, self.blocks.rows(self.top, self.view_height)
+        before, self._rows = self._rows, self.blocks.rows(self.scroll_offset.y, self.scrollable_size.height)
         changed = [y for y, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
         if changed:
-            self.refresh_lines(self.top + changed[0], changed[-1] - changed[0] + 1)
+            self.refresh_lines(self.scroll_offset.y + changed[0], changed[-1] - changed[0] + 1)
 
     def row(self, number: int) -> BlockRow | None:
         """Return a line; None beyond the end."""

@@ -100,7 +100,7 @@ class Transcript(BlockView[Items]):
     @property
     def new_below(self) -> int:
         """The lines below the screen that came since the reader left the end."""
-        below = self.blocks.height - self.top - self.view_height
+        below = self.blocks.height - self.scroll_offset.y - self.scrollable_size.height
         return 0 if self.at_tail else max(0, min(self._new_lines, below))
 
     # What the bases ask.
@@ -112,7 +112,7 @@ class Transcript(BlockView[Items]):
             return strip
         # What is selected stands out better where nothing else is tinted.
         tint = self.look_of("line-view--cursor") if self.selection is None else Style.null()
-        segments = list(strip.extend_cell_length(self.view_width))
+        segments = list(strip.extend_cell_length(self.scrollable_size.width))
         above = self.row(number - 1) if number else None
         if segments and (above is None or above.item != row.item or above.rank == Rank.GAP):
             first = segments[0]
@@ -130,12 +130,14 @@ class Transcript(BlockView[Items]):
     @override
     def action_line(self, step: int) -> None:
         if self.current is None:
-            row = self.row(self.top + (self.view_height - 1 if step < 0 else 0))
+            row = self.row(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
             self._make_current(self.blocks.count() - 1 if row is None else row.item, step)
             return
         first, last = self.blocks.lines_of(self.current)
-        if (step > 0 and last > self.top + self.view_height) or (step < 0 and first < self.top):
-            self.scroll_to(y=self.top + step, animate=False, force=True)
+        if (step > 0 and last > self.scroll_offset.y + self.scrollable_size.height) or (
+            step < 0 and first < self.scroll_offset.y
+        ):
+            self.scroll_to(y=self.scroll_offset.y + step, animate=False, force=True)
         else:
             self._make_current(self.current + step, step)
 
@@ -145,7 +147,7 @@ class Transcript(BlockView[Items]):
             first, last = self.blocks.lines_of(number)
             if last > first:
                 self.current = number
-                fits = last - first <= self.view_height
+                fits = last - first <= self.scrollable_size.height
                 self.show_line(last - 1 if (step > 0) is fits else first)
                 if fits:
                     self.show_line(first)
@@ -176,13 +178,13 @@ class Transcript(BlockView[Items]):
         self.at_tail = False
         self.take([number])
         self.show_line(self.blocks.lines_of(number)[0])
-        self.at_tail = self.top >= self.max_scroll_y
+        self.at_tail = self.scroll_offset.y >= self.max_scroll_y
         return True
 
     @override
     def on_click(self, event: events.Click) -> None:
         event.stop()
-        row = self.row(event.y - self.gutter.top + self.top)
+        row = self.row(event.y - self.gutter.top + self.scroll_offset.y)
         if self.is_dragged or row is None or row.rank < Rank.LINE:
             return
         self.current = row.item
