@@ -123,9 +123,12 @@ class Held(TuiHost):
         self.go = asyncio.Event()
 
     @override
-    async def load_the_rest(self) -> None:
+    def _first_frame_painted(self) -> None:
+        self.run_worker(self.load_later)
+
+    async def load_later(self) -> None:
         await self.go.wait()
-        await super().load_the_rest()
+        super()._first_frame_painted()
 
 
 def cells(app: TuiHost) -> list[list[tuple[str, str]]]:

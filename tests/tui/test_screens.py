@@ -488,7 +488,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     assert sorted(DOCUMENTS) == sorted(path.stem for path in paths.DOCUMENTS.glob("*.md"))
     view = shown(app).query_one(DocumentView)
     wanted = {*places(), *CONTRACT, *(key.shown for keys in places().values() for key in keys)}
-    wanted |= {f" {action.shown} " for action in ACTIONS if action.shown}
+    wanted |= {f" {action.key} " for action in ACTIONS if action.key}
 
     def missing() -> set[str]:
         text = "\n".join(view.strip_at(number).text for number in range(view.line_count()))

@@ -1,4 +1,4 @@
-"""Collects the model lists of all providers. Asks concurrently, and reports each list when it arrives."""
+"""Collects the model lists of all providers. Asks concurrently, and keeps each list with the host when it arrives."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 async def reported(
     host: Host,
     names: Sequence[str] = (),
-    told: Callable[[Reported], None] | None = None,
     *,
     known: Collection[str] = (),
 ) -> tuple[Reported, ...]:
@@ -27,7 +26,6 @@ async def reported(
         host: The host, ready or opening.
         names: Providers to ask in any case. If empty: providers with a key, in the configuration, or on this machine. Then configured
             model lists are used unasked, and presets without a key and silent local servers are left out.
-        told: Called with each provider's entry when it arrives.
         known: Providers not to ask again, unless `names` lists them.
     """
     import anyio
@@ -37,9 +35,7 @@ async def reported(
     answers: dict[str, Reported] = {}
 
     def take(answer: Reported) -> None:
-        answers[answer.provider] = answer
-        if told is not None:
-            told(answer)
+        answers[answer.provider] = host.reported[answer.provider] = answer
 
     async with anyio.create_task_group() as group:
         for name, provider in host.settings.providers.items():

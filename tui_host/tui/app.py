@@ -72,7 +72,7 @@ class TuiHost(App[int]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(a.key, a.action, a.name, priority=a.key != "ctrl+c", id=a.name) for a in ACTIONS if a.key
+        Binding(a.key, a.action, a.name, priority=a.key != "ctrl+c", id=a.name) for a in ACTIONS if a.key and a.is_bound
     ]
 
     def __init__(self, host: Host, begin: Callable[[], Session] | None = None, reading: str = "") -> None:
@@ -127,11 +127,7 @@ class TuiHost(App[int]):
     def _first_frame_painted(self) -> None:
         if not self.first_frame.is_set():
             self.first_frame.set()
-            self.run_worker(self.load_the_rest)
-
-    async def load_the_rest(self) -> None:
-        """Import and mount everything that the first frame did not need."""
-        await load_the_rest(self.host, self.main, self.complete, self.pressed)
+            self.run_worker(partial(load_the_rest, self.host, self.main, self.complete, self.pressed))
 
     def _remember_theme(self, theme: Theme) -> None:
         """Save a newly chosen theme as the default for later starts."""
@@ -353,17 +349,17 @@ class TuiHost(App[int]):
         """Run the action of a `/name`, fill in a server's prompt by `/server:prompt`, or show what is named: `/bill LLM 4`."""
         name = event.name
         command, _, words = name.partition(" ")
-        if words:
+        actions = {action.name: action.action for action in ACTIONS}
+        if words or actions.get(name) == "":
             main = self.to_main()
             main.submissions.run_with(command, words, main.source, main.show_page)
+        elif name in actions:
+            self.call_later(self.run_action, actions[name])
         prompt = self.main.offers.prompts().get(name) if self.main is not None and ":" in name else None
-        if prompt is not None and self.main is not None and self.main.submissions.is_own():
+        if prompt is not None and self.main is not None and self.main.submissions.may_send(at_once=False):
             from tui_host.tui.screens.prompt_screen import open_prompt
 
             open_prompt(self.main, prompt)
-        for action in ACTIONS:
-            if action.name == name:
-                self.call_later(self.run_action, action.action)
         for key, pane in self._pane_keys():
             if key.command == name:
                 self.call_later(self._run_in_pane, key, pane)
@@ -385,7 +381,7 @@ class TuiHost(App[int]):
         """Return the palette's entries: the table of actions, and the documents that come with the program."""
         from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen
 
-        commands = [(action.name, action.shown, action.help) for action in ACTIONS if action.name != "palette"]
+        commands = [(action.name, action.key, action.help) for action in ACTIONS if action.name != "palette"]
         for key, _ in self._pane_keys():
             commands.append((key.command, key.shown, f"{key.help[:1].upper()}{key.help[1:]}"))
         for name, shown, words in commands:
@@ -407,7 +403,9 @@ class TuiHost(App[int]):
         """Open a screen by its module and class, or close it if it is open, unless the session on screen has none."""
         module, _, name = path.partition(".")
         made_for: Callable[..., PageScreen] = getattr(import_module(f"tui_host.tui.screens.{module}"), name)
-        if self.main is None or (getattr(made_for, "IS_OWN", False) and not self.main.submissions.is_own()):
+        if self.main is None:
+            return
+        if getattr(made_for, "IS_OWN", False) and not self.main.submissions.may_send(at_once=False):
             return
         screen, before = made_for(self.main, words) if words else made_for(self.main), self.screen
         self.to_main()
@@ -456,14 +454,16 @@ class TuiHost(App[int]):
         """Close whatever covers the main screen, and call a method of it."""
         getattr(self.to_main(), method)()
 
-    def action_answer(self, tab: str) -> None:
-        main = self.to_main()
-        main.submissions.run_with(tab.lower(), "", main.source, main.show_page)
+    async def action_in_chat(self, action: str) -> None:
+        """Close whatever covers the main screen, and do in the chat what a key does there."""
+        for chat in self.to_main().query("Transcript"):
+            await self.run_action(action, chat)
 
     def action_copy(self) -> None:
-        """Copy the text that the focused view, or its nearest ancestor, has to copy."""
+        """Copy the text that the focused view, or its nearest ancestor, has to copy; else what the chat has."""
         what = text = ""
-        for node in self.focused.ancestors_with_self if self.focused is not None else ():
+        nodes = () if self.focused is None else (*self.focused.ancestors_with_self, *self.screen.query("Transcript"))
+        for node in nodes:
             source: Callable[[], tuple[str, str]] | None = getattr(node, "current_source", None)
             if source is not None and not text:
                 what, text = source()

@@ -20,14 +20,10 @@ class Action(NamedTuple):
     """An action that works anywhere in the app."""
 
     name: str  # the `/name` in the prompt, also found in the palette
-    action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen
+    action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen; empty for a page
     help: str  # a sentence for help, palette and completion
-    key: str = ""  # textual's name of the key; empty if Textual or a screen binds the key, or there is none
-    keys_shown: str = ""  # the key as written for people, where `key` is empty
-
-    @property
-    def shown(self) -> str:
-        return self.key or self.keys_shown
+    key: str = ""  # textual's name of the key; empty without one
+    is_bound: bool = True  # whether the app binds the key; else Textual or a screen does
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
@@ -43,7 +39,7 @@ ACTIONS = (
     ),
     Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "f5"),
     *(
-        Action(page.command, f"answer('{page.name}')", page.help[0].upper() + page.help[1:])
+        Action(page.command, "", page.help[0].upper() + page.help[1:])
         for page in PAGES
         if page.command
         in {"look", "time", "bill", "tools", "servers"}  # others have a key of that name, or are a screen
@@ -61,17 +57,17 @@ ACTIONS = (
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),
-    Action("stop", "stop", "Stop the turn; what came so far stays", keys_shown="escape"),
+    Action("stop", "stop", "Stop the turn; what came so far stays", "escape", is_bound=False),
     Action("copy", "copy", _COPY, "ctrl+c"),
-    Action("code", "on_main('copy_code')", "Copy the code of the current or the last answer; again: its next block"),
-    Action("palette", "command_palette", "All of these, by name", keys_shown="ctrl+p"),
+    Action("code", "in_chat('copy_code')", "Copy the code of the current or the last answer; again: its next block"),
+    Action("palette", "command_palette", "All of these, by name", "ctrl+p", is_bound=False),
     Action("theme", "change_theme", "Choose a light or dark theme"),
     Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),
     Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
 )
 
 _BAR = {"f1", "f2", "f3", "f4", "f5", "ctrl+p", "ctrl+q"}
-IN_BAR = [(a.shown, a.name.replace("mcp", "servers")) for a in ACTIONS if a.shown in _BAR]  # `/servers` is the page
+IN_BAR = [(a.key, a.name.replace("mcp", "servers")) for a in ACTIONS if a.key in _BAR]  # `/servers` is the page
 """The keys that work everywhere and stand in the key bar."""
 
 

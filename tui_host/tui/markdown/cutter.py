@@ -88,18 +88,18 @@ class Cutter:
             return None
         pieces: list[SourcePiece] = []
         for block in closed:
-            first, last = _span(block)
+            first, last = block[0].map or (0, 0)
             begun = replace(self._next, source=text[starts[first] : starts[last]].removesuffix("\n"))
             pieces.append(replace(begun, start=max(self.position, shift + starts[first])))
             self._next = _NEXT
-        self.position = shift + (len(text) if len(closed) == len(blocks) else starts[_span(blocks[-1])[0]])
+        self.position = shift + (len(text) if len(closed) == len(blocks) else starts[(blocks[-1][0].map or [0])[0]])
         return pieces
 
     def _cut_open(
         self, text: str, block: Sequence[Token], starts: Sequence[int], *, is_long: bool
     ) -> SourcePiece | None:
         """Cut inside a block that may still grow, and pass over blank lines before it: a long list before its last item."""
-        first, last = _span(block)
+        first, last = block[0].map or (0, 0)
         items = [token.map[0] for token in block if token.type == "list_item_open" and token.level == 1 and token.map]
         if not is_long and (last - first <= LINES or len(items) < 2):
             return None
@@ -120,7 +120,7 @@ class Cutter:
         self, text: str, block: Sequence[Token], starts: Sequence[int], *, is_long: bool
     ) -> SourcePiece | None:
         """Cut off finished lines of a fence or rows of a table; the first lines are carried along."""
-        first, last = _span(block)
+        first, last = block[0].map or (0, 0)
         begin, is_table = first + HEADS[block[0].type], block[0].type == "table_open"
         end = len(text)
         if begin + LINES < last + is_table:  # the last line may end a fence
@@ -137,8 +137,3 @@ class Cutter:
         self._next = replace(begun, source=head, begins=False, gap=False)
         self.position = shift + end
         return replace(begun, source=head + text[starts[begin] : end], start=start)
-
-
-def _span(block: Sequence[Token]) -> tuple[int, int]:
-    first, last = block[0].map or (0, 0)
-    return first, last

@@ -16,7 +16,6 @@ from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.ask_panels import AddressPanel, AskPanel, FormPanel
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 
 @dataclass(eq=False, slots=True)
@@ -81,12 +80,3 @@ class QuestionOverlay:
         """What a server asks now; empty if nothing, or if a call is to be decided."""
         ask = self.panel.ask if isinstance(self.panel, AskPanel) else self.login
         return f"{line(ask.server, 20)} {ask.words}" if ask is not None else ""
-
-    def reserve_space(self, transcript: Transcript) -> None:
-        """Shorten the chat so that the question does not cover the call; keep at least three lines if possible."""
-        room = self._screen.query_one("#talk").size.height
-        below = self._prompt.outer_size.height + 1
-        covered = 0 if self.panel is None else self.panel.outer_size.height - below
-        margin = max(0, min(covered, room - below - 3))
-        if transcript.styles.margin.bottom != margin:
-            transcript.styles.margin = (0, 0, margin, 0)

@@ -25,13 +25,14 @@ from tui_host.settings.model_options import Options, option_of, text_of, value_o
 from tui_host.settings.system_keyring import SERVICE
 from tui_host.tui.questions.form import FieldRow, FormView, TextField
 from tui_host.tui.questions.panel import AskButton
-from tui_host.tui.screens.page_screen import Note, PageScreen, PickScreen
+from tui_host.tui.screens.page_screen import Browse, Note, PageScreen, PickScreen
 
 if TYPE_CHECKING:
+    from tui_host.capture.ladder.row import Row
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.matcher import Pairing
+    from tui_host.infer.story_reader import LiveStory
     from tui_host.settings.schema import Provider, Settings
     from tui_host.tui.widgets.prompt.server_offers import Form
 
@@ -118,19 +119,19 @@ def key_screen(host: Host, provider: Provider, keyring: str, stored: Callable[[]
     return FieldScreen(f"Key of {label}", words, take, stored, kind="secret")
 
 
-def join_screen(store: Store | None, pairings: Sequence[Pairing]) -> PickScreen:
+def join_screen(store: Store | None, story: LiveStory | None, row: Row) -> PickScreen:
     """Return the screen that joins a row's call or frame with another one, or parts what is joined."""
     choices: dict[str, Callable[[], object]] = {}
-    if store is not None:
-        for pair in pairings:
+    if store is not None and story is not None:  # else links were recorded as they happened
+        for pair in story.pairings(row.calls, (row.capture, row.seq)):
             joins = partial(choose_frame, store, pair.call, pair.frame, is_joined=not pair.is_joined)
             choices[line(pair.words, 200)] = joins
     words = "What is chosen is joined, or parted if it is joined."
     return PickScreen("Join by hand", words if choices else "Only what a tap or a file brought is joined.", choices)
 
 
-def option_screen(host: Host, session: Session, name: str, changed: Callable[[], object]) -> FieldScreen:
-    """Return the screen that asks for the value of an option. An empty field unsets the session's own value."""
+def ask_for_option(screen: Browse, host: Host, session: Session, name: str) -> None:
+    """Open the screen that asks for the value of an option. An empty field unsets the session's own value."""
 
     def take(text: str) -> None:
         try:
@@ -143,7 +144,8 @@ def option_screen(host: Host, session: Session, name: str, changed: Callable[[],
     below = text_of(value_of(configured(host.settings, session), name))
     words = f"{WORDS[name]} If the field is empty: {f'{line(below, 200)}, as configured' if below else NOT_SENT}."
     text = text_of(value_of(session.options, name))
-    return FieldScreen(f"{name} for {session.model}, this session", words, take, changed, text=text)
+    asking = FieldScreen(f"{name} for {session.model}, this session", words, take, screen.look, text=text)
+    screen.app.push_screen(asking)  # pyright: ignore[reportUnknownMemberType] - of any app
 
 
 def configured(settings: Settings, session: Session) -> Options:

@@ -104,7 +104,7 @@ def help_text(here: Sequence[type] = ()) -> str:
     tables: list[tuple[str, Iterable[tuple[str, str]]]] = [
         ("Documents", ((f"{at} {name}", words) for at, (name, words) in enumerate(DOCUMENTS.items(), 1))),
         ("Where you were", ((key.shown, key.help) for key in keys_of(*here))),
-        ("Everywhere", ((act.shown, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if act.shown)),
+        ("Everywhere", ((act.key, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if act.key)),
         *((title, [(key.shown, key.help) for key in keys]) for title, keys in places().items()),
         ("The filter of the inspector", ABOUT_FILTER),
         ("Marks in the inspector", ABOUT_MARKS),

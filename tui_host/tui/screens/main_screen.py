@@ -237,7 +237,12 @@ class MainScreen(Screen[None]):
             inspector.sync()
             transcript.sync()
         overlay.show(session)
-        overlay.reserve_space(transcript)
+        # The chat is shortened so that a question does not cover the call; it keeps at least three lines if possible.
+        room, below = self.query_one("#talk").size.height, self.prompt.outer_size.height + 1
+        covered = 0 if overlay.panel is None else overlay.panel.outer_size.height - below
+        margin = max(0, min(covered, room - below - 3))
+        if transcript.styles.margin.bottom != margin:
+            transcript.styles.margin = (0, 0, margin, 0)
         self._look_at_words()
         is_read = source is None or (source.is_settled and not source.is_stale)
         self.seen = seen if is_read and inspector.is_settled else ()
@@ -343,17 +348,6 @@ class MainScreen(Screen[None]):
         else:
             self.next_arrangement()
 
-    def current_source(self) -> tuple[str, str]:
-        return ("", "") if self._transcript is None else self._transcript.current_source()
-
-    def copy_code(self) -> None:
-        if self._transcript is not None:
-            self._transcript.action_copy_code()
-
-    def action_scroll_chat(self, pages: int) -> None:
-        if self._transcript is not None:
-            self._transcript.action_page(pages)
-
     @property
     def question(self) -> Approval | AskPanel | None:
         """The question over the chat; None while nothing is asked."""
@@ -410,7 +404,7 @@ class MainScreen(Screen[None]):
 
             marks, key, changed = self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw
             screen = FieldScreen("Note", NOTE_WORDS, partial(marks.write, key), changed, text=marks.note(key) or "")
-            screen = join_screen(self.host.store, self.source.pairings(row)) if joins else screen
+            screen = join_screen(self.host.store, self.source.story, row) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
     def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:

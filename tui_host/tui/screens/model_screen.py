@@ -20,13 +20,12 @@ from tui_host.settings.model_options import SETTABLE, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
 from tui_host.settings.system_keyring import keyring_name
-from tui_host.tui.screens.field_screen import NOT_SENT, configured, key_screen, option_screen
+from tui_host.tui.screens.field_screen import NOT_SENT, ask_for_option, configured, key_screen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
-    from tui_host.host.host import Reported
     from tui_host.settings.schema import Provider
     from tui_host.tui.screens.main_screen import MainScreen
 
@@ -94,13 +93,10 @@ class ModelScreen(Browse):
         """Ask all providers, or the named ones, for their models in the background."""
         from tui_host.host.provider_models import reported
 
-        def report(answer: Reported) -> None:
-            self._host.reported[answer.provider] = answer
-
         with self.telling():
             await self._host.ready()
             answered = [name for name, answer in self._host.reported.items() if answer.error is None]
-            await reported(self._host, names, report, known=answered)
+            await reported(self._host, names, known=answered)
 
     @override
     def items(self) -> Mapping[str, Choice]:
@@ -291,9 +287,6 @@ class ModelScreen(Browse):
             ask = Ask(model=session.model.model, messages=(), options=sent)
             reasons = unsent(provider, ask, settings.environment)
 
-        def change(name: str) -> None:
-            self.app.push_screen(option_screen(self._host, session, name, self.look))  # pyright: ignore[reportUnknownMemberType]
-
         for name in SETTABLE:
             words = NOT_SENT if value_of(below, name) is None else "as configured"
             words = words if value_of(session.options, name) is None else "for this session"
@@ -303,7 +296,8 @@ class ModelScreen(Browse):
             elif name in reasons:
                 words = f"not sent: {reasons[name]}"
             value = self._host.mask(text_of(on_wire))[:24]
-            yield entry(name, words, partial(change, name), is_used=bool(value), value=value)
+            take = partial(ask_for_option, self, self._host, session, name)
+            yield entry(name, words, take, is_used=bool(value), value=value)
 
     async def _forget(self, name: str) -> None:
         with self.telling("not deleted: "):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
@@ -20,16 +21,12 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.main_screen import MainScreen
 
 
-def open_prompt(main: MainScreen, prompt: OfferedPrompt) -> None:
-    """Ask for a prompt's arguments, then show its messages."""
-
-    def show(values: Mapping[str, JSON]) -> None:
-        main.app.push_screen(PromptScreen(main, prompt, values))  # pyright: ignore[reportUnknownMemberType]
-
-    if prompt.arguments:
-        main.offers.ask(form_of(prompt.server, prompt), show)
+def open_prompt(main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON] | None = None) -> None:
+    """Ask for a prompt's arguments, if it has any and they are not given, then show its messages."""
+    if values is None and prompt.arguments:
+        main.offers.ask(form_of(prompt.server, prompt), partial(open_prompt, main, prompt))
     else:
-        show({})
+        main.app.push_screen(PromptScreen(main, prompt, values or {}))  # pyright: ignore[reportUnknownMemberType]
 
 
 class PromptScreen(PageScreen):

@@ -57,7 +57,7 @@ class ServersScreen(Browse):
         Binding("O", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"),
         Binding("i", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"),
         Binding("t", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
-        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("slash", "app.focus('filter')", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """
@@ -89,7 +89,19 @@ class ServersScreen(Browse):
         self._statuses = {status.name: status for status in self._host.pool.statuses()} if self._host.pool else {}
         states = [status.state for status in self._statuses.values()]
         counts = [f"{states.count(state)} {state}" for state in dict.fromkeys(states)]
-        coming = f"next request: {self._coming()}" if self.size.width > 90 else self._coming()
+        coming = ""  # what the next request offers; changes at once with every switch
+        if (pool := self._host.pool) is not None:
+            profile = self._host.settings.profiles.get(self._session.profile)
+            own = (tool for tool in pool.tools() if tool.resources is None)
+            tools = [tool for tool in own if offers(profile, tool.server, tool.name)]
+            if tools != self._weighed:  # asked at the screen's rate: lists that are equal differ in no object
+                self._weighed = tools
+                self.start(self._weigh_request(), group="weigh", exclusive=True)
+            behind = " behind the hub" if self._session.protocol.partition("+")[0] == "hub" else ""
+            tokens = sum(weight.tokens for weights in self._weights.values() for weight in weights.values())
+            coming = f"{len(tools):,} tool{'s' * (len(tools) != 1)}{behind}{f', ~{tokens:,} tok' if tokens else ''}"
+        if self.size.width > 90:
+            coming = f"next request: {coming}"
         self.note("   ".join((self.HEADING, *counts, coming)), place="#page-heading")
         if self._direct:
             for ask in self._asks.of(self._direct[0].session):
@@ -133,19 +145,6 @@ class ServersScreen(Browse):
             made = SheetLine(key="requests", label="requests by you, newest first", children=lines, style="what")
             sheet = replace(sheet, lines=[replace(made, opened=True), *sheet.lines])
         return sheet
-
-    def _coming(self) -> str:
-        """Say what the next request offers; changes at once with every switch."""
-        if (pool := self._host.pool) is None:
-            return ""
-        profile = self._host.settings.profiles.get(self._session.profile)
-        tools = [tool for tool in pool.tools() if tool.resources is None and offers(profile, tool.server, tool.name)]
-        if tools != self._weighed:  # asked at the screen's rate: lists that are equal differ in no object
-            self._weighed = tools
-            self.start(self._weigh_request(), group="weigh", exclusive=True)
-        behind = " behind the hub" if self._session.protocol.partition("+")[0] == "hub" else ""
-        tokens = sum(weight.tokens for weights in self._weights.values() for weight in weights.values())
-        return f"{len(tools):,} tool{'s' * (len(tools) != 1)}{behind}{f', ~{tokens:,} tok' if tokens else ''}"
 
     async def _weigh_request(self) -> None:
         """Weigh a request such as the session's next one, but for its messages, as the Bill weighs what was sent."""

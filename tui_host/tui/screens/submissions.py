@@ -36,17 +36,14 @@ class Submissions:
             self.shown = self._begin()
         return self.shown
 
-    def is_own(self) -> bool:
-        """Whether messages can be sent in this session; if not, tells the user."""
+    def may_send(self, *, at_once: bool = True) -> bool:
+        """Whether messages can be sent in this session, and would begin a turn `at_once`; if not, tells the user."""
         if self.session.is_foreign:
             what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
             self._prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
-        return not self.session.is_foreign
-
-    def may_send(self) -> bool:
-        """Whether a message would begin a turn now; if not, tells the user."""
-        if not self.is_own():
             return False
+        if not at_once:
+            return True
         if self.session.busy:
             words = "A turn is running. Send this when it has ended, or stop it with escape."
             if self.session.step_limit is not None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tui_host.capture.record import Record
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.matcher import Pairing
+    from tui_host.infer.story_reader import LiveStory
 
 LOOK_SECONDS = 0.01  # longest time to process records in one look, so that the screen does not wait
 _WAIT_SECONDS = 0.04  # between two looks while a page waits for what was recorded before it was asked for
@@ -32,6 +32,7 @@ class SessionSource(RecordedWires):
     """The rows and bytes of a session: what is stored of it, then what is recorded. Calls are quick: they run in the screen's thread."""
 
     elsewhere: TakenRequest | None = None  # the request that was marked last in another session
+    story: LiveStory | None = None  # what links the records of another host
     is_stale: bool = False  # whether a shown row turned out wrong, so that the session needs a new source
     empty: str | None = None  # text of a chat without messages; None to offer questions
     read_only: str = ""  # the prompt's placeholder in a session that takes no messages
@@ -64,10 +65,6 @@ class SessionSource(RecordedWires):
         """A value that changes whenever there may be something new; very cheap."""
         recorder = self._host.recorder
         return None if recorder is None else recorder.revision
-
-    def pairings(self, row: Row) -> Sequence[Pairing]:  # noqa: ARG002 - for stories
-        """Return what a row may be joined with by hand: nothing where links are recorded as they happen."""
-        return ()
 
     # New records.
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.infer.matching.matcher import Pairing
 
 _READ_SECONDS = 0.25  # longest time to read at once
 _PIECES_SECONDS = 0.02  # longest time to process records in one look while little is drawn
@@ -57,12 +56,12 @@ class TapSource(SessionSource):
         self.read_only = FROM_FILE if is_file else "Tapped, read only.  ctrl+n new session  / commands"
         self.empty = self._reading or "Reading the taps' records …"
         session.conversation = Conversation(redact=session.redact)
-        self._following = LiveStory(store, session.id)
+        self._following = self.story = LiveStory(store, session.id)
         self._at_work: Future[None] | None = None
         self._version: object = None
         self._state = StoryState()
         self._links: dict[tuple[str, int], Record] = {}
-        self._name_hosts()
+        self.foreign = f"{self._reading or 'another host'}: read only"
 
     # New records.
 
@@ -73,10 +72,6 @@ class TapSource(SessionSource):
             return self._following.version
         except StoreError:
             return None
-
-    @override
-    def pairings(self, row: Row) -> Sequence[Pairing]:
-        return self._following.pairings(row.calls, (row.capture, row.seq))
 
     @override
     def look(self) -> None:
@@ -136,11 +131,7 @@ class TapSource(SessionSource):
                 self.empty = "No messages yet. Use the tapped host, and they appear here."
             else:
                 self.empty = "No messages passed while this host was tapped."
-        self._name_hosts()
-
-    def _name_hosts(self) -> None:
-        """Say whose session it is, and whether it is still being recorded."""
-        whose = line(in_words(self._state.hosts), _WHOSE_CHARACTERS)
+        whose = line(in_words(state.hosts), _WHOSE_CHARACTERS)
         if self._reading:
             words = self._reading if self.live else f"{whose}, from a file".removeprefix(", ")
         else:
