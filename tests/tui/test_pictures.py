@@ -1,6 +1,5 @@
 """What the screens look like, from the first frame on, and that the README shows them; see `pictures` for how to take them anew."""
 
-import asyncio
 import inspect
 import re
 import subprocess
@@ -118,17 +117,10 @@ async def test_what_decides_can_be_read_in_every_theme(tmp_path: Path) -> None:
 class Held(TuiHost):
     CSS_PATH = Path(inspect.getfile(TuiHost)).with_name("app.tcss")
 
-    def __init__(self, host: Host) -> None:
-        super().__init__(host)
-        self.go = asyncio.Event()
+    go = TuiHost._first_frame_painted
 
     @override
-    def _first_frame_painted(self) -> None:
-        self.run_worker(self.load_later)
-
-    async def load_later(self) -> None:
-        await self.go.wait()
-        super()._first_frame_painted()
+    def _first_frame_painted(self) -> None: ...
 
 
 def cells(app: TuiHost) -> list[list[tuple[str, str]]]:
@@ -149,7 +141,7 @@ def app_in(folder: Path, ui: str) -> Held:
 
 
 async def until_whole(app: Held, pilot: Pilot[int]) -> None:
-    app.go.set()
+    app.go()
     with anyio.fail_after(90):
         while app.main is None or not app.main.seen:
             await pilot.pause(0.01)

@@ -199,7 +199,7 @@ class TuiHost(App[int]):
             self._woken.clear()
             main, host = self.main, self.host
             is_host_at_rest = host.fault is None and self._notices_shown == len(host.notices)
-            if main is None or main.has_news or not is_host_at_rest:
+            if main is None or main.seen != main.revisions() or not is_host_at_rest:
                 self.wake()
             is_due = self._woken.is_set() or self.screen is not main or time.monotonic() < self._awake_until
             if is_due and self.is_running and not self._is_looking:
@@ -362,19 +362,12 @@ class TuiHost(App[int]):
             open_prompt(self.main, prompt)
         for key, pane in self._pane_keys():
             if key.command == name:
-                self.call_later(self._run_in_pane, key, pane)
+                self.call_later(partial(self.action_in_pane, pane, key.action, shows=True))
 
-    def _pane_keys(self) -> Iterator[tuple[Key, Widget]]:
-        """Yield the keys of chat and inspector that are commands too."""
+    def _pane_keys(self) -> Iterator[tuple[Key, str]]:
+        """Yield the keys of chat and inspector that are commands too, with the name of the pane."""
         panes = () if self.main is None else self.main.query("Transcript, Inspector")
-        return ((key, pane) for pane in panes for key in keys_of(type(pane)) if key.command)
-
-    async def _run_in_pane(self, key: Key, pane: Widget) -> None:
-        """Do what a key does in a pane, which is shown first."""
-        main = self.to_main()
-        if not pane.region:
-            main.next_arrangement()
-        await self.run_action(key.action, pane)
+        return ((key, type(pane).__name__) for pane in panes for key in keys_of(type(pane)) if key.command)
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
@@ -454,10 +447,13 @@ class TuiHost(App[int]):
         """Close whatever covers the main screen, and call a method of it."""
         getattr(self.to_main(), method)()
 
-    async def action_in_chat(self, action: str) -> None:
-        """Close whatever covers the main screen, and do in the chat what a key does there."""
-        for chat in self.to_main().query("Transcript"):
-            await self.run_action(action, chat)
+    async def action_in_pane(self, name: str, action: str, *, shows: bool = False) -> None:
+        """Close whatever covers the main screen, and do in chat or inspector what a key does there; `shows` the pane first."""
+        main = self.to_main()
+        for pane in main.query(name):
+            if shows and not pane.region:
+                main.next_arrangement()
+            await self.run_action(action, pane)
 
     def action_copy(self) -> None:
         """Copy the text that the focused view, or its nearest ancestor, has to copy; else what the chat has."""

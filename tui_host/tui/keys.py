@@ -59,7 +59,11 @@ ACTIONS = (
     Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape", is_bound=False),
     Action("copy", "copy", _COPY, "ctrl+c"),
-    Action("code", "in_chat('copy_code')", "Copy the code of the current or the last answer; again: its next block"),
+    Action(
+        "code",
+        "in_pane('Transcript', 'copy_code')",
+        "Copy the code of the current or the last answer; again: its next block",
+    ),
     Action("palette", "command_palette", "All of these, by name", "ctrl+p", is_bound=False),
     Action("theme", "change_theme", "Choose a light or dark theme"),
     Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),

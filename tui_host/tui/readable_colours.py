@@ -12,7 +12,7 @@ GROUNDS = ("surface", "panel")
 """What words stand on: panes and questions; header, titles and key bar."""
 WORDS = ("foreground", *(f"text-{word}" for word in ("primary", "secondary", "accent", "success", "warning", "error")))
 STEPS = 20
-DIM_PERCENTS = range(60, 100, 5)
+DIM_PERCENTS = range(60, 101, 5)
 """How strong dim words may be, Textual's own strength first."""
 
 
@@ -25,11 +25,16 @@ def readable(variables: Mapping[str, str]) -> dict[str, str]:
     words: dict[str, str] = {}
     for name in WORDS:
         color = Color.parse(variables[name])
-        shades = (color.blend(goals[0], step / STEPS) for step in range(STEPS + 1))
-        words[name] = next((shade for shade in shades if _can_be_read([shade] * 2, grounds)), goals[0]).hex
+        shades = [[color.blend(goals[0], step / STEPS)] * len(grounds) for step in range(STEPS + 1)]
+        words[name] = shades[_first_readable(shades, grounds)][0].hex
     foreground = Color.parse(words["foreground"])
-    dim = foreground.with_alpha(_dim_percent([foreground] * 2, grounds) / 100).hex
-    return {**variables, **words, "text-muted": f"auto {_dim_percent(goals, grounds)}%", "foreground-muted": dim}
+    percents: list[int] = []  # of the colour that contrasts most with each ground, and of the foreground
+    for strong in (goals, [foreground] * len(grounds)):
+        pairs = list(zip(strong, grounds, strict=True))
+        dimmed = [[ground.blend(color, percent / 100) for color, ground in pairs] for percent in DIM_PERCENTS]
+        percents.append(DIM_PERCENTS[_first_readable(dimmed, grounds)])
+    dim = foreground.with_alpha(percents[1] / 100).hex
+    return {**variables, **words, "text-muted": f"auto {percents[0]}%", "foreground-muted": dim}
 
 
 def contrast(first: Color, second: Color) -> float:
@@ -42,13 +47,9 @@ def contrast(first: Color, second: Color) -> float:
     return (max(lights) + 0.05) / (min(lights) + 0.05)
 
 
-def _can_be_read(words: Sequence[Color], grounds: Sequence[Color]) -> bool:
-    return all(contrast(color, ground) >= CONTRAST for color, ground in zip(words, grounds, strict=True))
-
-
-def _dim_percent(words: Sequence[Color], grounds: Sequence[Color]) -> int:
-    for percent in DIM_PERCENTS:
-        shades = [ground.blend(color, percent / 100) for color, ground in zip(words, grounds, strict=True)]
-        if _can_be_read(shades, grounds):
-            return percent
-    return 100
+def _first_readable(shades: Sequence[Sequence[Color]], grounds: Sequence[Color]) -> int:
+    """Return the number of the first shade, a colour for each ground, that can be read on all of them; else of the last one."""
+    for number, colors in enumerate(shades):
+        if all(contrast(color, ground) >= CONTRAST for color, ground in zip(colors, grounds, strict=True)):
+            return number
+    return len(shades) - 1

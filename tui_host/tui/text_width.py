@@ -6,7 +6,7 @@ Foreign text is made visible here, on its way to the screen.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len, split_graphemes
@@ -41,7 +41,14 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
     lines: list[tuple[int, int]] = []
     start = end = 0  # of the line at work, without the spaces after its last word
     used = gap = 0  # cells of it, and of those spaces
-    for first, last in _atoms(text, width):
+    atoms: list[tuple[int, int]] = []  # words and spaces; of a word that is longer than a line, its pieces
+    for match in re.finditer(_ATOM, text):
+        first, last = match.span()
+        if last - first <= width:
+            atoms.append((first, last))
+        else:
+            atoms += (piece.span() for piece in _PIECE.finditer(text, first, last) if piece.group())
+    for first, last in atoms:
         atom = text[first:last]
         cells = cell_len(atom)
         if atom[0] == " ":
@@ -65,16 +72,6 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
         end = last
     lines.append((start, end))
     return lines
-
-
-def _atoms(text: str, width: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of words and spaces; of a word that is longer than a line, the ranges of its pieces."""
-    for match in re.finditer(_ATOM, text):
-        first, last = match.span()
-        if last - first <= width:
-            yield first, last
-        else:
-            yield from (piece.span() for piece in _PIECE.finditer(text, first, last) if piece.group())
 
 
 def longest_word(text: str) -> int:

@@ -49,12 +49,10 @@ _LATE = 2.0  # seconds after which the rest of an answer comes no more
 class Parser(XTermParser):
     """Textual's parser without what it would read as keys: escapes inside a paste stay text, a terminal's answers are left out."""
 
-    def __init__(self, debug: bool = False) -> None:  # noqa: FBT002 - as it is called
-        super().__init__(debug)
-        self._is_pasting = False
-        self._kept = ""  # the beginning of a mark or an answer, whose rest may come
-        self._passed = 0  # how many characters of it Textual has: they may be a key
-        self._kept_at = 0.0
+    _is_pasting = False
+    _kept = ""  # the beginning of a mark or an answer, whose rest may come
+    _passed = 0  # how many characters of it Textual has: they may be a key
+    _kept_at = 0.0
 
     @override
     def feed(self, data: str) -> Iterable[Message]:
@@ -159,10 +157,8 @@ class ExactCompositor(Compositor):
     in a table of who is seen where, which is made once for a layout.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._seen_of: dict[Widget, tuple[Region, Region]] | None = None
-        self._seen_in: dict[int, list[Seen]] = {}
+    _seen_of: dict[Widget, tuple[Region, Region]] | None = None  # the visible widgets that the table was made of
+    _seen_in: dict[int, list[Seen]]  # by line
 
     @property
     @override
@@ -189,7 +185,7 @@ class ExactCompositor(Compositor):
         visible = self.visible_widgets
         if visible is not self._seen_of:
             self._seen_of = visible
-            self._seen_in.clear()
+            self._seen_in = {}
         for y, first, end in self._regions_to_spans(regions):
             if y not in self._seen_in:
                 self._seen_in[y] = _uncovered(y, visible)

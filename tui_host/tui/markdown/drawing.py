@@ -31,7 +31,7 @@ LONGEST_WORD = 16
 """Longest word, in cells, that a column is kept wide enough for; a longer one, such as an address, is wrapped."""
 _OPEN = {"strong_open": STRONG, "em_open": Style(italic=True), "s_open": Style(strike=True), "link_open": UNDERLINED}
 _BREAK = re.compile(r"(<br\s*/?>)", re.IGNORECASE)
-Needs: TypeAlias = Sequence[tuple[int, int]]
+Needs: TypeAlias = tuple[tuple[int, int], ...]
 Row: TypeAlias = Sequence[Sequence[Segment]]
 _WHOLE = SourcePiece()
 
@@ -134,16 +134,7 @@ class Table(NamedTuple):
 
     rows: Sequence[Row]
     sides: Sequence[str]  # where the text of each column stands: `left`, `right`, `center`
-
-    @property
-    def needs(self) -> Needs:
-        """The cells that each column needs so that no cell wraps, and so that no word breaks."""
-        needs: list[tuple[int, int]] = []
-        for column in range(len(self.sides)):
-            lines = [line for row in self.rows for line in plain(row[column]).split("\n")]
-            wanted = max(map(cell_len, lines)) or 1
-            needs.append((wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines)) or 1)))
-        return tuple(needs)
+    needs: Needs  # the cells that each column needs so that no cell wraps, and so that no word breaks
 
 
 def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
@@ -157,17 +148,22 @@ def read_table(tokens: Sequence[Token], inks: Inks) -> Table:
             rows[-1].append(words_of(token, inks, STRONG if len(rows) == 1 else PLAIN))
         elif token.type == "th_open":
             sides.append(str(token.attrGet("style") or "left").removeprefix("text-align:"))
-    return Table(rows, sides)
+    needs: list[tuple[int, int]] = []
+    for column in range(len(sides)):
+        lines = [line for row in rows for line in plain(row[column]).split("\n")]
+        wanted = max(map(cell_len, lines)) or 1
+        needs.append((wanted, min(wanted, LONGEST_WORD, max(map(longest_word, lines)) or 1)))
+    return Table(rows, sides, tuple(needs))
 
 
 def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
     """Draw a table, or more rows of one that goes on."""
     needs = table.needs
     if piece.columns:  # columns stay as wide as they began, unless a word would break
-        needs = [
+        needs = tuple(
             (max(wanted, need), max(least, need))
             for (_, need), (wanted, least) in zip(needs, piece.columns, strict=True)
-        ]
+        )
     widths = [least for _, least in needs]
     left = page.room - 3 * (len(needs) - 1) - sum(widths)  # with three cells for each line between
     if left < 0:  # words would break: one text per cell, behind the name of its column, and an empty line between rows

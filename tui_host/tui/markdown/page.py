@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from rich.cells import cell_len
@@ -59,17 +60,17 @@ def plain(segments: Sequence[Segment]) -> str:
     return "".join(segment.text for segment in segments)
 
 
+@dataclass(slots=True)
 class MarkdownPage:
     """Draws texts as lines of `width` cells behind an edge."""
 
-    def __init__(self, width: int, inks: Inks, edge: Segment | None = None) -> None:
-        self.width = width
-        self.inks = inks
-        self.lines: list[DrawnLine] = []
-        self.rows: list[str] = []  # the texts so far, up to hard line breaks
-        self._rest: list[Segment] = [] if edge is None else [edge]  # before each line
-        self._first: list[Segment] | None = None  # before the next line, where it differs
-        self._place = 0  # of the next text's first character in the text of the block
+    width: int
+    inks: Inks
+    _rest: Sequence[Segment] = ()  # before each line: the edge first
+    lines: list[DrawnLine] = field(default_factory=list[DrawnLine])
+    rows: list[str] = field(default_factory=list[str])  # the texts so far, up to hard line breaks
+    _first: Sequence[Segment] | None = None  # before the next line, where it differs
+    _place: int = 0  # of the next text's first character in the text of the block
 
     @property
     def room(self) -> int:

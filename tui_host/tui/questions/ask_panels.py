@@ -51,12 +51,20 @@ class AskPanel(QuestionPanel):
     }
     """
 
-    def __init__(self, ask: OpenAsk, host: Host, parts: Sequence[Widget], buttons: Sequence[AskButton]) -> None:
+    def __init__(
+        self,
+        ask: OpenAsk,
+        host: Host,
+        parts: Sequence[Widget],
+        buttons: Sequence[AskButton],
+        rows: Sequence[FieldRow] = (),
+    ) -> None:
         scrolled = VerticalScroll(*parts, can_focus=False)
         all_buttons = Horizontal(*buttons, AskButton("Decline all", self._decline_all))
         super().__init__(scrolled, [scrolled, all_buttons])
         self.ask, self.host = ask, host
         self.is_left = False
+        self.unseen = [*rows]  # the rows of its form whose value was not on the screen yet
         self.border_title = Content(f"{line(ask.server, 30)} {ask.words}")
 
     # From appearing to the answer.
@@ -67,6 +75,8 @@ class AskPanel(QuestionPanel):
         questions = 0 if server is None else server.status.questions
         self.turn = f"1 of {questions}   " if questions > 1 else ""  # they come one by one
         super().look()
+        shown = self.scrolled.content_region
+        self.unseen = [row for row in self.unseen if not (row.is_attached and row.input.region.overlaps(shown))]
         if self.ask.answer.cancelled() and self.words != GIVEN_UP:
             self.border_title = Content(f"{line(self.ask.server, 30)} waits no more")
             self.say(GIVEN_UP)
@@ -120,7 +130,6 @@ class FormPanel(AskPanel):
 
     def __init__(self, ask: OpenAsk, asked: Elicitation | SamplingRequest | SamplingAnswer, host: Host) -> None:
         self._asked = asked
-        self._seen: set[FieldRow] = set()  # the rows whose value was on the screen
         if isinstance(asked, Elicitation):
             self._form = FormView(fields_of(asked.schema), warns=True)
             parts, receiver = [reason(host, asked.message, asked.mistake), self._form], ""
@@ -130,24 +139,17 @@ class FormPanel(AskPanel):
             if isinstance(field := self._form.rows[0].input, TextField):
                 field.move_cursor((0, 0))  # where reading begins
             parts, receiver = [self._form], f" to {(asked.model or 'the model') if is_request else ask.server}"
-        super().__init__(ask, host, parts, [AskButton(f"Send{receiver}", self._send)])
+        super().__init__(ask, host, parts, [AskButton(f"Send{receiver}", self._send)], self._form.rows)
         if isinstance(asked, Elicitation) and self._form.rows:
             self.first_field = self._form.rows[0].input
 
-    @override
-    def look(self) -> None:
-        super().look()
-        shown = self.scrolled.content_region
-        self._seen |= {row for row in self._form.rows if row.is_attached and row.input.region.overlaps(shown)}
-
     def _send(self) -> None:
         content = self._form.content()
-        unseen = next((row for row in self._form.rows if row not in self._seen), None)
         if content is None:
             self.say("Correct the field that is marked, then send.")
-        elif unseen is not None:
+        elif self.unseen:
             self.say("This field was not shown yet. Read it, then go on to Send.")
-            unseen.turn_to()
+            self.unseen[0].turn_to()
         elif isinstance(self._asked, Elicitation):
             self.run_worker(self._check(content, self._asked.schema))
         elif isinstance(self._asked, SamplingRequest):

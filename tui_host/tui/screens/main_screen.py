@@ -121,7 +121,8 @@ class MainScreen(Screen[None]):
         self._welcome = EmptyChat()
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
         self._in_header: tuple[object, ...] = ()
-        self.seen: tuple[object, ...] = ()  # what the last look was about; empty while it left something to do
+        # What the last look was about; empty while it left something to do, None before chat and inspector are mounted.
+        self.seen: tuple[object, ...] | None = None
         self._draw_at = self.pressed_at = 0.0  # `pressed_at`: the time of the last key or click itself
 
     @override
@@ -194,17 +195,14 @@ class MainScreen(Screen[None]):
         if self.question is None and self.shows_chat:
             self.set_focus(self.prompt)
 
-    @property
-    def has_news(self) -> bool:
-        """Whether there may be changes to show. Cheap: asked at the screen's rate."""
-        return self._transcript is not None and not (self.seen and self.seen == self._revisions())
-
-    def _revisions(self) -> tuple[object, ...]:
-        """The values that a look depends on, quick to compare; empty where each look has something to show."""
+    def revisions(self) -> tuple[object, ...] | None:
+        """Return the values that a look depends on, quick to compare: asked at the screen's rate. None before there are panes."""
+        if self._transcript is None:
+            return None
         session = self.submissions.session
         # A turn has a clock that runs, and a question is laid out and becomes ready.
         if session.busy or self.question is not None:
-            return ()
+            return (object(),)  # like no other: each look has something to show
         return (
             status.header_state(self.host, session),
             session.conversation.revision,
@@ -220,7 +218,7 @@ class MainScreen(Screen[None]):
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
         session = self.submissions.session
-        seen = self._revisions()
+        seen = self.revisions()
         is_wanted = (self.source is None or self.source.is_stale) and session.id != ARRIVING
         if is_wanted and self.host.recorder is not None:
             self.source = sources.source_of(self.host, session)

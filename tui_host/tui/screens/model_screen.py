@@ -44,11 +44,6 @@ PROTOCOL_WORDS = {
 } | {name: f"{_HUB}; asked for as in {name.removeprefix('hub+')}" for name in PROTOCOLS if "+" in name}
 
 
-def entry(name: str, words: str, take: Callable[[], object], *, is_used: bool | None = None, value: str = "") -> Choice:
-    """Return what can be chosen, and what is done then. Whether it is in use or set has a mark, unless that says nothing."""
-    return Choice(words=name, mark=" " if is_used is None else "○●"[is_used], note=words, right=value, take=take)
-
-
 def _note_change(session: Session, what: str, chosen: str, before: str) -> None:
     """Say what holds from here on, in place of the last item if that says the same: nothing was sent since."""
     items, words = session.conversation, f"the {what} is {chosen} from here on; it was "
@@ -105,11 +100,15 @@ class ModelScreen(Browse):
         if words == "profile":
             self.empty = "No profile is configured. Write [profiles.NAME] into config.toml."
         protocols = [
-            entry(name, PROTOCOL_WORDS[name], partial(self._choose, name), is_used=name == used) for name in PROTOCOLS
+            Choice(words=name, mark="○●"[name == used], note=PROTOCOL_WORDS[name], take=partial(self._choose, name))
+            for name in PROTOCOLS
         ]
         stored = [
-            entry(
-                f"delete the key of {name}", "in the system's keyring", partial(self.start, partial(self._forget, name))
+            Choice(
+                words=f"delete the key of {name}",
+                mark=" ",
+                note="in the system's keyring",
+                take=partial(self.start, partial(self._forget, name)),
             )
             for name in sorted(self._host.keys.stored)
         ]
@@ -241,8 +240,8 @@ class ModelScreen(Browse):
             take: Callable[[], object] = partial(self._ask, f"{name}/", name)
             if model:
                 take = partial(self._choose, ModelRef(provider=name, model=model))
-            is_used = whole == str(session.model) if model else None
-            yield entry(whole, words, partial(self._with_key, name, take), is_used=is_used)
+            mark = "○●"[whole == str(session.model)] if model else " "
+            yield Choice(words=whole, mark=mark, note=words, take=partial(self._with_key, name, take))
 
     def _state(self, provider: Provider) -> str:
         """Return how a provider can be used, or why not; empty for one that would run on this machine."""
@@ -270,10 +269,11 @@ class ModelScreen(Browse):
             parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
             of = "" if profile.model is None else profile.model.provider
             take = partial(self._with_key, of, partial(self._choose, name, is_profile=True))
-            yield entry(name, " · ".join(parts), take, is_used=name == used)
+            yield Choice(words=name, mark="○●"[name == used], note=" · ".join(parts), take=take)
         if profiles:
             take = partial(self._choose, "", is_profile=True)
-            yield entry("no profile", "all tools, no system prompt", take, is_used=used not in profiles)
+            mark, note = "○●"[used not in profiles], "all tools, no system prompt"
+            yield Choice(words="no profile", mark=mark, note=note, take=take)
 
     def _options(self) -> Iterator[Choice]:
         """Yield the options of the session's model with the values that are sent, or why they are not."""
@@ -297,7 +297,7 @@ class ModelScreen(Browse):
                 words = f"not sent: {reasons[name]}"
             value = self._host.mask(text_of(on_wire))[:24]
             take = partial(ask_for_option, self, self._host, session, name)
-            yield entry(name, words, take, is_used=bool(value), value=value)
+            yield Choice(words=name, mark="○●"[bool(value)], note=words, right=value, take=take)
 
     async def _forget(self, name: str) -> None:
         with self.telling("not deleted: "):

@@ -164,7 +164,7 @@ class Browse(PageScreen):
 
     def __init__(self, heading: str = "", words: str = "") -> None:
         self.choices, self.view = ChoiceList(id="list"), PageLines(id="sheet")
-        self.field = Input(placeholder=self.FILTER, compact=True, id="filter")
+        self.field = Input(placeholder=self.FILTER, compact=True)
         self.field.display = self.field.can_focus = bool(self.FILTER)  # Textual would focus a hidden one at first
         sheet = [Vertical(self.view, classes="browse-sheet")] if self.HAS_SHEET else []
         body = Container(self.choices, *sheet, classes=f"page-body{'' if sheet else ' -alone'}")
@@ -240,6 +240,9 @@ class Browse(PageScreen):
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
+
+    def action_filter(self) -> None:
+        self.field.focus()
 
     @override
     def action_leave(self) -> None:

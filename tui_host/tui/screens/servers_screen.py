@@ -57,7 +57,7 @@ class ServersScreen(Browse):
         Binding("O", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"),
         Binding("i", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"),
         Binding("t", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
-        Binding("slash", "app.focus('filter')", "filter", tooltip="filter tools, resources and prompts"),
+        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """

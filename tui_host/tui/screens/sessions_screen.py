@@ -198,9 +198,16 @@ class SessionsScreen(Browse):
         choices: dict[str, Choice] = {}
         for key, listed in lines.items():
             info, match, is_half = listed.info, listed.found, bool(listed.whole)
-            size = counted(info.turns, "turn")
+            here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
+            size, state = counted(info.turns, "turn"), "on screen" if here is not None and here is shown else ""
             if isinstance(info, TapStory):
-                size = info.size * (not is_half)
+                size, state = info.size * (not is_half), "live" * info.live
+            elif here is None:
+                state = "open elsewhere" * info.live
+            elif here.open_questions():
+                state = "waiting for you"
+            elif here.busy:
+                state = "running"
             facts = size, info.listed_source * (not is_half), line(info.asked[0], 40), info.asked[1]
             note = " · ".join(filter(None, facts))
             if match is not None:
@@ -209,7 +216,7 @@ class SessionsScreen(Browse):
                 words=self._title(listed),
                 before=" " * 20 if is_half else f"{moment(info.updated_ns)}  ",
                 note=note,
-                right=self._state(info),
+                right=state,
                 take=partial(self.start, partial(self._open, info), group="open", exclusive=True),
                 subject=info,
             )
@@ -219,18 +226,6 @@ class SessionsScreen(Browse):
         info = listed.info
         words = info.label if isinstance(info, TapStory) and listed.whole else info.title
         return self._host.mask.marks(line(words, 200)) or "untitled"
-
-    def _state(self, info: SessionInfo) -> str:
-        here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
-        if isinstance(info, TapStory):
-            return "live" * info.live
-        if here is None:
-            return "open elsewhere" if info.live else ""
-        if here.open_questions():
-            return "waiting for you"
-        if here.busy:
-            return "running"
-        return "on screen" if here is shown else ""
 
     @override
     def sheet(self, key: str) -> None:

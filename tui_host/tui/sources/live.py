@@ -46,6 +46,7 @@ class SessionSource(RecordedWires):
         self.is_settled = False  # whether the last look processed all records
         self.session = session  # the session whose rows these are
         self.row_marks = RowMarks(host.store, session.id)  # the rows that the user marked
+        self.links: dict[tuple[str, int], Record] = {}  # records that were inferred: no store has them
         self._host = host
         self._seen = 0
         self._is_begun = not session.turn  # else what comes on connections now may be of other sessions
@@ -106,6 +107,8 @@ class SessionSource(RecordedWires):
 
     @override
     def record(self, key: tuple[str, int]) -> Record | None:
+        if key in self.links:
+            return self.links[key]
         capture, seq = key
         return next(iter(self._read(capture, seq - 1, seq)), None)
 
@@ -125,7 +128,8 @@ class SessionSource(RecordedWires):
             return recorder.since(after, limit=min(_PER_PAGE, last - after))
         if store is None:
             return ()
-        return list(store.records(capture=capture, after=after, until_seq=last, limit=_PER_PAGE))
+        records = list(store.records(capture=capture, after=after, until_seq=last, limit=_PER_PAGE))
+        return records if self.story is None else list(map(self.story.story.clock.on_it, records))
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
         """Return the bytes of stored records by number, of those that need no decoding: quicker than the records."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -22,7 +22,6 @@ from tui_host.tui.suggestions import FROM_FILE, READING
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
-    from tui_host.capture.record import Record
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
     from tui_host.chat.session import Session
@@ -60,7 +59,6 @@ class TapSource(SessionSource):
         self._at_work: Future[None] | None = None
         self._version: object = None
         self._state = StoryState()
-        self._links: dict[tuple[str, int], Record] = {}
         self.foreign = f"{self._reading or 'another host'}: read only"
 
     # New records.
@@ -104,7 +102,7 @@ class TapSource(SessionSource):
     def _take(self, update: StoryUpdate) -> None:
         """Show the records, the chat items and the state that the thread has read."""
         state, session = update.state, self.session
-        self._links |= {record.key: record for record in update.records if record.kind == "link"}
+        self.links |= {record.key: record for record in update.records if record.kind == "link"}
         self._feed(update.records)
         for number, item in update.items:
             if number < len(session.conversation):
@@ -138,17 +136,6 @@ class TapSource(SessionSource):
             how = ", followed" if self.live else ", tapped"
             words = f"{whose or 'another host'}{'' if self.is_behind else how}"
         self.foreign = f"{words}: read only"
-
-    # Bytes.
-
-    @override
-    def record(self, key: tuple[str, int]) -> Record | None:
-        return self._links.get(key) or super().record(key)
-
-    @override
-    def _read(self, capture: str, after: int, last: int) -> Sequence[Record]:
-        clock = self._following.story.clock
-        return [clock.on_it(record) for record in super()._read(capture, after, last)]
 
     @override
     def before(self, row: Row) -> Row | None:

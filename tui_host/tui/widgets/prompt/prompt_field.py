@@ -78,8 +78,8 @@ class Prompt(KeysInOrder, TextArea):
         Binding(
             "at", "", "files", tooltip="attach a file, or @server:uri, which is read when you choose it; tab completes"
         ),
-        Binding("pageup", "app.in_chat('page(-1)')", tooltip="scroll the chat by a page"),
-        Binding("pagedown", "app.in_chat('page(1)')"),
+        Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
+        Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
         Binding("ctrl+t", "open_paste", tooltip="show the text of a large paste in place of its mark"),

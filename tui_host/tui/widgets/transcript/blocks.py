@@ -233,7 +233,7 @@ class Blocks:
         return block.height
 
     def _drawn_page(self, part: ItemPart, piece: SourcePiece) -> MarkdownPage:
-        page = MarkdownPage(self.width, self.inks, part.edge)
+        page = MarkdownPage(self.width, self.inks, [part.edge] if part.edge else [])
         if part.is_plain:
             page.say(piece.source.expandtabs(4), part.style)
         else:

@@ -149,7 +149,7 @@ class Items(Blocks):
 
     def _line(self, rank: int, words: str = "", ink: str = "dim", edge: Segment | None = None) -> ItemPart:
         """Return a line, cut at the width."""
-        page = MarkdownPage(self.width, self.inks, edge)
+        page = MarkdownPage(self.width, self.inks, [edge] if edge else [])
         page.raw([Segment(clip(words, page.room), self.inks[ink])] if words else [])
         return ItemPart(rank, page.lines)
 
@@ -171,7 +171,7 @@ class Items(Blocks):
         if item.text:
             parts.append(ItemPart(Rank.TEXT, source=item.text, is_final=is_final, edge=edge))
         if item.options:
-            page = MarkdownPage(self.width, self.inks, edge)
+            page = MarkdownPage(self.width, self.inks, [edge])
             page.raw()
             for number, text in numbered(item.options.splitlines()).items():
                 with page.inside(Segment(f"{number}  ", self.inks["accent"])):
