@@ -23,6 +23,7 @@ sys.dont_write_bytecode = False
 # For the whole process: the first who asks for the keyring, which may be a fixture of a session, decides for all.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
+PLACES = "XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME TUI_HOST_CONFIG TUI_HOST_DATA_DIR"
 KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "DEEPSEEK_API_KEY")
 
 
@@ -90,6 +91,13 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+@pytest.fixture
+def no_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope="session")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Home folders that nobody has used. Counted here: pytest would look through all folders there are for each new one."""
@@ -103,16 +111,7 @@ def no_home(monkeypatch: pytest.MonkeyPatch, homes: Iterator[Path]) -> Path:
     home = next(homes)
     home.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
-    for name in (
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_STATE_HOME",
-        "XDG_CACHE_HOME",
-        "TUI_HOST_CONFIG",
-        "TUI_HOST_DATA_DIR",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    for name in KEYS_OF_PROVIDERS:
+    for name in (*KEYS_OF_PROVIDERS, *PLACES.split()):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
     return home

@@ -5,16 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.kit.peer import rpc
-from tests.tui.inspector_wires import (
-    CALL_ID,
-    MESSAGES,
-    Wires,
-    a_session,
-    events_of,
-    request_body,
-    row_of,
-    to_json,
-)
+from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, a_session, events_of, request_body, row_of, to_json
 from tui_host.answers.bodies import body_of
 from tui_host.answers.chain_page import chain_of
 from tui_host.answers.look_page import look_page
@@ -40,13 +31,7 @@ def tell(wires: Wires, content: str) -> None:
 
 def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_that_were_cut() -> None:
     wires = Wires()
-    fragments: list[JSON] = [
-        {"content": "I call "},
-        {"content": 'add({"a'},
-        {"content": '":1})'},
-        {"content": " It is 3."},
-    ]
-    events = events_of(*fragments)
+    events = events_of(*({"content": text} for text in ("I call ", 'add({"a', '":1})', " It is 3.")))
     request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
     wires.end(wires.response(request, 1.1, *events), 1.2)
     starts = [sum(map(len, events[:number])) for number in range(5)]
@@ -57,15 +42,10 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     assert chain is not None
     asked = chain.steps[0]
     body = b"".join(events)
-    assert [(piece.part, body[piece.start : piece.end]) for piece in asked.pieces] == [
-        ("text", rb"add({\"a"),
-        ("text", rb"\":1})"),
-        ("cut", b" It is 3."),
-    ]
-    assert (asked.place, asked.state) == (
-        "events 2-3, 12 characters of text",
-        "8 characters after the call cut by the tool protocol",
-    )
+    read = [(piece.part, body[piece.start : piece.end]) for piece in asked.pieces]
+    assert read == [("text", rb"add({\"a"), ("text", rb"\":1})"), ("cut", b" It is 3.")]
+    assert asked.place == "events 2-3, 12 characters of text"
+    assert asked.state == "8 characters after the call cut by the tool protocol"
 
 
 def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() -> None:

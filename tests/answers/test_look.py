@@ -5,7 +5,7 @@ import pytest
 from tests.answers.chained import steps_of
 from tests.capture.ladder_wires import Wires as BothWires
 from tests.capture.ladder_wires import at, call_of, result_of
-from tests.capture.wires import rpc
+from tests.kit.peer import rpc
 from tests.llm.recorded.asks import EVERY
 from tests.llm.recorded.case import TEXT
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body

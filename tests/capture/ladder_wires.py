@@ -2,7 +2,8 @@
 
 import json
 
-from tests.capture.wires import Kept, rpc
+from tests.capture.wires import Kept
+from tests.kit.peer import rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.http.observer import ObservedExchange, Observer

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.capture.wires import rpc
+from tests.kit.peer import rpc
 from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.frames.frame_heads import WHOLE, Frame, frames_in, head_of, read_frame
 from tui_host.capture.json.narrowing import WORDS

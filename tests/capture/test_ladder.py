@@ -19,7 +19,7 @@ from tests.capture.ladder_wires import (
     two_turns,
     whole_turn,
 )
-from tests.capture.wires import rpc
+from tests.kit.peer import rpc
 from tests.opening.captured import PIECE
 from tui_host.answers.bodies import heads_text
 from tui_host.answers.wires import RecordedWires

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
-from tests.capture.wires import rpc
+from tests.kit.peer import rpc
 from tui_host.capture.ladder.row_filter import Group, Query, WantedTexts, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo

@@ -85,17 +85,14 @@ def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writ
     reading.close()
 
 
+@pytest.mark.usefixtures("no_umask")
 def test_only_the_owner_can_read_the_files_even_under_umask_000(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        store = Store.open(tmp_path / "deep" / "data" / "tui-host.db")
-        record(store, [frame()])
-        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in store.path.parent.iterdir()}
-        names = [f"tui-host.db{ending}" for ending in ("", "-wal", "-shm", ".ballast", f".live-{store.owner}")]
-        folders = [stat.S_IMODE(folder.stat().st_mode) for folder in list(store.path.parents)[:2]]
-        store.close()
-    finally:
-        os.umask(before)
+    store = Store.open(tmp_path / "deep" / "data" / "tui-host.db")
+    record(store, [frame()])
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in store.path.parent.iterdir()}
+    names = [f"tui-host.db{ending}" for ending in ("", "-wal", "-shm", ".ballast", f".live-{store.owner}")]
+    folders = [stat.S_IMODE(folder.stat().st_mode) for folder in list(store.path.parents)[:2]]
+    store.close()
 
     assert modes == dict.fromkeys(names, 0o600)
     assert folders == [0o700, 0o700], "the folder above it too"
@@ -109,15 +106,10 @@ def test_a_folder_of_others_is_closed_to_them_or_refused_and_that_is_told(tmp_pa
     assert store.notices == [f"others could write in the data folder, {tmp_path}: from now on only you can"]
 
     tmp_path.chmod(0o1777)
-    (tmp_path / "file").touch()
-    for path, words in (
-        (tmp_path / "tui-host.db", "shared by all users"),
-        (tmp_path / "file" / "tui-host.db", "not a folder"),
-    ):
-        with pytest.raises(StoreError, match=words) as refused:
-            Store.open(path)
-        assert refused.value.remedy
-        assert str(refused.value).count("(") == 1  # around what to do instead
+    with pytest.raises(StoreError, match="shared by all users") as refused:
+        Store.open(tmp_path / "tui-host.db")
+    assert refused.value.remedy
+    assert str(refused.value).count("(") == 1  # around what to do instead
 
 
 def test_kill_9_loses_nothing_that_was_shown(tmp_path: Path) -> None:

@@ -59,21 +59,6 @@ def test_messages_items_draft_and_facts_come_back_as_they_were_saved(store: Stor
     assert (info.draft, info.facts, info.updated_ns) == ("unsent", '{"host":"claude-code"}', 7)
 
 
-def test_a_session_has_one_owner_while_that_process_lives(store: Store) -> None:
-    with other_process(store.path, FIRST):
-        assert not store.sessions.claim(FIRST)
-        assert store.sessions.find(FIRST).live
-        with pytest.raises(TuiHostError, match="another process"):
-            delete_session(store, FIRST)
-
-    assert not store.sessions.find(FIRST).live
-    assert store.sessions.claim(FIRST)
-    assert store.sessions.find(FIRST).live
-    store.sessions.release(FIRST)
-    settle(store)
-    assert not store.sessions.find(FIRST).live
-
-
 def record_two_sessions(store: Store) -> Recorder:
     """One capture: two sessions on `math`, the first alone on `time`, nobody on `idle`."""
     drafts = (

@@ -7,14 +7,11 @@ from typing import Literal
 
 from typing_extensions import override
 
-from tests.kit.peer import rpc
 from tui_host.capture.content_codings import codings_of, compress, decode_records
 from tui_host.capture.http.exchange_end import Ending, Exchange, read_ending
 from tui_host.capture.record import Kind, Record
 from tui_host.capture.recording import Recording, Slot
 from tui_host.capture.redact.redaction import Redactor
-
-__all__ = ["Kept", "rpc"]
 
 
 class Kept(Recording):

@@ -9,12 +9,10 @@ from tests.chat.conftest import Make
 from tests.llm.protocols.answers import call
 from tui_host.chat.conversation import CallItem
 from tui_host.chat.next_request import HUB, INSPECT, INVOKE, LIST, Offer, offer_of
-from tui_host.chat.policy import Policy
 from tui_host.errors import JSON
 from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES, TEXT_NAMES, NameRule
 from tui_host.servers.catalog import Tool
-from tui_host.settings.schema import Rule
 
 SUM = '{"name": "math__add", "params": {"a": 6, "b": 5}}'
 LOOK = Tool(server="weather", name="look", description="looks")
@@ -44,15 +42,6 @@ async def test_a_history_with_calls_and_no_tools_names_those_that_were_called(be
     assert tools[2:] == [[{"type": "function", "function": stand_in}]] * 2
     assert (result.answer, len(at.pool.sent)) == ("no", 1)
     assert at.told()[-1] == "Error: there is no tool math__add. Nothing was run."
-
-
-async def test_a_rule_without_a_tool_is_told_before_the_first_request(bench: Make) -> None:
-    policy = Policy([Rule(server="math", tool="delete*", action="deny", where="config.toml")])
-    async with bench.hearing(says("hi"), policy=policy) as at:
-        await at.ask("hello")
-        await at.ask("hello")
-    what = "the rule deny math.delete* in config.toml matches no tool of its server"
-    assert at.notes() == [f"{what} / compare it with the tools' names in f3"]
 
 
 # Three tools stand for all: what is listed the host answers, what is invoked is decided on and sent as the call that it is.

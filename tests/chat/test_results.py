@@ -170,18 +170,8 @@ async def test_after_an_image_was_refused_the_same_question_goes_on_without_it(b
 PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(12)
 
 
-KINDS = {
-    PICTURE: "image/png",
-    b"\xff\xd8\xff\xe0" + bytes(9): "image/jpeg",
-    b"GIF89a" + bytes(9): "image/gif",
-    b"RIFF\0\0\0\0WEBPVP8 ": "image/webp",
-    "Grüße\n".encode(): "text",
-    b"": "text",
-}
-
-
 def test_a_file_is_what_its_bytes_say_whatever_its_name(tmp_path: Path) -> None:
-    for data, kind in KINDS.items():
+    for data, kind in ((PICTURE, "image/png"), ("Grüße\n".encode(), "text"), (b"", "text")):
         (tmp_path / "holiday [1].txt").write_bytes(data)
         found = read_attached(str(tmp_path / "holiday [1].txt"))
         assert (found.kind, found.size, found.name) == (kind, len(data), "holiday (1).txt")

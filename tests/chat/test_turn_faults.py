@@ -110,12 +110,11 @@ async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_a
     ("answer", "words"),
     [
         (asks(("math__add", '{"a":1,}')), "the arguments are not JSON"),
-        (asks(("math__add", '{"a":1,"a":2}')), 'the key "a" stands twice'),
         (asks(("math__ad", SUM[1])), "there is no tool math__ad (there is math__add"),
         (asks(SUM, finish="content_filter"), "the arguments were cut before their end"),
         (asks(SUM, finish="length"), "the arguments were cut at the token limit"),
     ],
-    ids=["json", "twice", "name", "cut", "length"],
+    ids=["json", "name", "cut", "length"],
 )
 async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
     bench: Make, answer: list[bytes], words: str

@@ -85,11 +85,7 @@ def calls_of(ended: Ended) -> list[dict[str, JSON]]:
 
 @contextmanager
 def desk(
-    program: Programs,
-    folder: Path,
-    *answers: Answer,
-    servers: str = NO_SERVER,
-    more: str = "",
+    program: Programs, folder: Path, *answers: Answer, servers: str = NO_SERVER, more: str = ""
 ) -> Generator[Desk]:
     """A desk in this folder, for its configuration and data.
 

@@ -36,7 +36,6 @@ from tui_host.errors import SettingsError
         (["sessions", "show", "last", "--changes", "3", "5"], {"changes": ["3", "5"], "bill": None}),
         (["sessions", "prune", "--older-than", "2h", "--max", "5GB"], {"older_than": 7200, "max": 5_000_000_000}),
         (["tap", "llm", "--upstream", "https://x", "--allow-host", "h"], {"port": 8321, "allow_host": ["h"]}),
-        (["demo-model", "--port", "0"], {"words": ["--port", "0"]}),
         (
             ["--config", "c", "demo-model", "--data-dir", "d", "--port", "0", "--config=e"],
             {"words": ["--port", "0"], "config": Path("e")},
@@ -99,14 +98,9 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
         (["ask", "-", "--json"], ["not UTF-8"]),
         (["ask", "hi", "--no-record", "--session", "last"], ["leave one out"]),
         (["ask", "hi", "--model", "nobody/m", "--json"], ['--model: no provider "nobody"']),
-        (["ask", "hi", "--protocol", "smoke"], ["--protocol"]),
         (["ask", "hi", "--elicit", "seats"], ["--elicit: seats has no value (write FIELD=VALUE)"]),
         (["ask", "hi", "--root", "/no"], ["--root: there is no folder /no"]),
         (["ask", "hi", "--attach", "/"], ["tui-host: --attach: "]),
-        (
-            ["ask", "hi", "--allow", "off.get[1]"],
-            ['--allow: found "off.get[1]", expected SERVER.TOOL (write * for brackets and other signs: off.get*1*)\n'],
-        ),
         (
             ["compare", "hi", "--json", "--with", "nobody/m", "--with", "mine"],
             ['no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)'],

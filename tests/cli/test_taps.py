@@ -104,11 +104,7 @@ def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(
     running.signal(signal.SIGKILL)
     running.wait()
     found = recorded(tmp_path)
-    assert [record.kind for record in found if record.kind != "chunk"] == [
-        "request",
-        "response",
-        "end",
-    ] * 20
+    assert [record.kind for record in found if record.kind != "chunk"] == ["request", "response", "end"] * 20
     assert b"".join(record.data for record in found if record.kind == "chunk") == 20 * EVENTS
 
 

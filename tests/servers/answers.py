@@ -6,13 +6,7 @@ import anyio
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.servers.server_questions import (
-    Declines,
-    Elicitation,
-    ElicitationAnswer,
-    SamplingAnswer,
-    SamplingRequest,
-)
+from tui_host.servers.server_questions import Declines, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
 
 
 class Scripted(Declines):

@@ -83,11 +83,7 @@ class LoginServer:
     def _documents(self, path: str, body: Mapping[str, JSON]) -> JSON:
         """What stands at a path, or is made there; nothing at any other."""
         if path == self.prm:
-            return {
-                "resource": self.url,
-                "authorization_servers": [f"{self.origin}{self.issuer}"],
-                **self.resource,
-            }
+            return {"resource": self.url, "authorization_servers": [f"{self.origin}{self.issuer}"], **self.resource}
         if path == "/register":
             self.clients.append(f"client{len(self.clients)}")
             return {**body, **self.client, "client_id": self.clients[-1]}

@@ -2,14 +2,7 @@
 
 import pytest
 
-from tui_host.settings.sensitivity import (
-    Place,
-    Sensitivity,
-    is_of_words,
-    is_random,
-    is_telling,
-    sensitivity,
-)
+from tui_host.settings.sensitivity import Place, Sensitivity, is_of_words, is_random, is_telling, sensitivity
 
 NAMES: dict[tuple[Place, Sensitivity], str] = {
     ("setting", "remove"): """
@@ -51,6 +44,7 @@ NAMES: dict[tuple[Place, Sensitivity], str] = {
     ("variable", "none"): "NO_PROXY_BYPASS COMPASS SSH_ASKPASS PASSING HOME SESSION CONNECTION STRING",
 }
 
+LONG_KEYS = ["code", "code_verifier", "device_code", "ticket", "login_ticket", "sessionid", "session_id"]
 KEY = "sk-0a1b2c3d4e5f60718293"
 VALUES: dict[tuple[Place, str, str], Sensitivity] = {
     ("header", "X-Custom", f"Bearer {KEY}"): "remove",
@@ -66,19 +60,13 @@ VALUES: dict[tuple[Place, str, str], Sensitivity] = {
     ("header", "X-Custom", f"Bearer {KEY} and more"): "none",
     ("header", "X-Custom", f"Nearer {KEY}"): "none",
     ("header", "x-ratelimit-reset-token", "Bearer realm-1"): "hide",
-    ("header", "X-OTP", "123456"): "remove",
-    ("header", "X-TOTP", "123456"): "remove",
-    ("header", "X-HOTP", "123456"): "remove",
+    **{("header", name, "123456"): "remove" for name in ("X-OTP", "X-TOTP", "X-HOTP")},
     ("header", "X-Passcode", "1a"): "remove",
     ("header", "dpop", "eyJ0eXA.1"): "remove",
     ("header", "X-OTP", "required"): "none",
     ("header", "X-OTP", "in 5 minutes"): "none",
     ("header", "X-OTP-State", "123456"): "none",
-    ("header", "X-License", KEY): "remove",
-    ("header", "X-Licence", KEY): "remove",
-    ("header", "X-Access", KEY): "remove",
-    ("header", "X-Subscription", KEY): "remove",
-    ("header", "k", KEY): "remove",
+    **{("header", name, KEY): "remove" for name in ("X-License", "X-Licence", "X-Access", "X-Subscription", "k")},
     ("header", "X-License", "MIT-or-Apache-2-0-or-later"): "none",
     ("header", "X-License-Name", KEY): "none",
     ("header", "X-Team", KEY): "none",
@@ -88,15 +76,8 @@ VALUES: dict[tuple[Place, str, str], Sensitivity] = {
     ("query", "hotp", "123456"): "none",
     ("query", "my_otp", "123456"): "none",
     ("query", "OTP", "1"): "remove",
-    ("query", "code", "a" * 20): "remove",
+    **{("query", name, "a" * 20): "remove" for name in ("CODE", *LONG_KEYS)},
     ("query", "code", "a" * 19): "none",
-    ("query", "CODE", "a" * 20): "remove",
-    ("query", "code_verifier", "a" * 20): "remove",
-    ("query", "device_code", "a" * 20): "remove",
-    ("query", "ticket", "a" * 20): "remove",
-    ("query", "login_ticket", "a" * 20): "remove",
-    ("query", "sessionid", "a" * 20): "remove",
-    ("query", "session_id", "a" * 20): "remove",
     ("query", "state", "a" * 20): "none",
     ("query", "q", f"Bearer {KEY}"): "none",
     ("setting", "session", KEY): "none",

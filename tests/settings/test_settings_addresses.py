@@ -74,12 +74,9 @@ def test_any_text_gives_a_valid_name(text: str) -> None:
     assert re.fullmatch(SERVER_NAME, server_name(text))
 
 
+@pytest.mark.usefixtures("no_umask")
 def test_a_new_folder_is_private_and_an_own_one_keeps_its_mode_unless_others_could_write_in_it(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
-        ensure_private_dir(tmp_path / "a" / "b")
-    finally:
-        os.umask(before)
+    ensure_private_dir(tmp_path / "a" / "b")
     assert (mode(tmp_path / "a"), mode(tmp_path / "a" / "b")) == (0o700, 0o700)
     for given_mode, left in ((0o755, 0o755), (0o700, 0o700), (0o777, 0o700), (0o770, 0o700)):
         tmp_path.chmod(given_mode)

@@ -1,10 +1,9 @@
 """What the program saves: beside the person's file and never in it, private, whole or not at all; and keys in the system's keyring."""
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,13 +29,6 @@ from tui_host.settings.system_keyring import (
     stored_key,
     with_stored_key,
 )
-
-
-@pytest.fixture
-def no_umask() -> Iterator[None]:
-    before = os.umask(0)
-    yield
-    os.umask(before)
 
 
 def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:
