@@ -11,6 +11,7 @@ from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.events import (
     CallArguments,
+    CallMalformed,
     CallStarted,
     CitedPage,
     Failed,
@@ -71,7 +72,11 @@ class AnswerReader(ABC):
     def closing(self) -> None:
         """Add what was held back until the end of the answer, and the fault that its reason tells."""
         word, _, message = self.reason.partition(": ")
-        if self.stop() == "failed" and not self.has_failed:
+        stop = self.stop()
+        if stop == "bad call":
+            words = message or f"the provider could not read it ({word})"
+            self.events.append(CallMalformed(reason=words, start=self.start, end=self.end))
+        if stop == "failed" and not self.has_failed:
             self.fail(message or f"the provider ended the answer with {word!r}", word)
 
     def stop(self) -> Stop:
@@ -88,10 +93,6 @@ class AnswerReader(ABC):
             self.has_foreign = True
         else:
             self.fail(fault[0], fault[1] or (str(status) if isinstance(status, int) else ""))
-
-    def take(self) -> list[ModelEvent]:
-        events, self.events = self.events, []
-        return events
 
     def text(self, text: JSON) -> None:
         """Add text; anything but a text is left out, here and in the other methods."""
@@ -112,20 +113,20 @@ class AnswerReader(ABC):
         kept: JSON = {self.dialect: echo} if echo else None
         self.events.append(PartEnded(kind=kind, echo=kept, start=self.start, end=self.end))
 
-    def open_call(self, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> int:
-        """Begin the next call. Returns the call's number."""
-        self.calls += 1
-        self.name_call(self.calls - 1, wire_id, name, echo)
-        return self.calls - 1
+    def call(self, number: int | None, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> int:
+        """Begin the next call if the number is None, else say more of a call: its id, its name, or data to send back.
 
-    def name_call(self, number: int, wire_id: JSON, name: JSON, echo: Mapping[str, JSON] | None = None) -> None:
-        """Say the id, the name, or the data to send back of a call, or count the event as bytes of the call."""
+        Returns the call's number. The event counts as bytes of the call.
+        """
+        if number is None:
+            number, self.calls = self.calls, self.calls + 1
         wire_id = wire_id if isinstance(wire_id, str) else ""
         name = name[:_LONGEST_NAME] if isinstance(name, str) else ""
         kept: JSON = {self.dialect: echo} if echo else None
         self.events.append(
             CallStarted(index=number, wire_id=wire_id, name=name, echo=kept, start=self.start, end=self.end)
         )
+        return number
 
     def arguments(self, number: int | None, text: str, *, anew: bool = False) -> None:
         """Add to the arguments of a call, or replace them."""

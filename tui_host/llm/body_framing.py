@@ -47,14 +47,23 @@ class BodyDecoder:
         self._size += len(data)
         if self._splitter is None:
             self._kept += data
-            if not self._is_whole:
-                self._choose(bytes(self._kept).removeprefix(_BOM).lstrip())
-            if self._splitter is None:
+            if self._is_whole:
                 return []
+            # How to read the body is chosen once its beginning tells.
+            head = bytes(self._kept).removeprefix(_BOM).lstrip()
+            line, newline, _ = head.partition(b"\n")
+            is_opened = line.rstrip() == b"{"  # by a line, or by an answer laid out for eyes
+            if not head or _BOM.startswith(head) or (self._framing == "lines" and is_opened and not newline):
+                return []
+            if head[:1] == b"<" or is_opened or (self._framing == "sse" and head[:1] in b"{["):
+                self._is_whole = True
+                return []
+            self._splitter = LineDecoder() if self._framing == "lines" else SseDecoder()
             data = bytes(self._kept)
             del self._kept[_HEAD_BYTES:]
         self._read(self._splitter.feed(data))
-        return self._reading.take()
+        events, self._reading.events = self._reading.events, []
+        return events
 
     def finish(self) -> list[ModelEvent]:
         """Return the events completed by the end of the body, with a `Stopped` last, unless already sent."""
@@ -70,18 +79,8 @@ class BodyDecoder:
             state.fail(f"no answer can be read in what came{kind}: {head}")
         state.start = state.end = self._size
         self._stop()
-        return state.take()
-
-    def _choose(self, head: bytes) -> None:
-        """Choose how to read the body, once its beginning tells."""
-        line, newline, _ = head.partition(b"\n")
-        is_opened = line.rstrip() == b"{"  # by a line, or by an answer laid out for eyes
-        if not head or _BOM.startswith(head) or (self._framing == "lines" and is_opened and not newline):
-            return
-        if head[:1] == b"<" or is_opened or (self._framing == "sse" and head[:1] in b"{["):
-            self._is_whole = True
-        else:
-            self._splitter = LineDecoder() if self._framing == "lines" else SseDecoder()
+        events, state.events = state.events, []
+        return events
 
     def _read(self, pieces: Sequence[SseEvent]) -> None:
         """Read pieces of the stream: events, the rest of a cut event, or bytes between events."""
@@ -199,26 +198,23 @@ class LineDecoder:
         self._rest = bytearray(rest)
         lines: list[SseEvent] = []
         for line in ended:
-            lines += self._line(line)
+            start, data = self._start, line.rstrip(b"\r")
+            if not start and data.startswith(_BOM):
+                start, data = len(_BOM), data[len(_BOM) :]
+            if data.strip():
+                lines.append(SseEvent(start, start + len(data), data))
             self._start += len(line) + 1
         return lines
 
     def finish(self) -> list[SseEvent]:
         """Return the last line, which may lack its line end; half an object counts as cut off."""
-        last = self._line(bytes(self._rest))
+        last = self.feed(b"\n")
         if last and last[0].data.lstrip()[:1] == b"{":
             try:
                 read_json(last[0].data)
             except ValueError:
                 return [last[0]._replace(kind="cut")]
         return last
-
-    def _line(self, line: bytes) -> list[SseEvent]:
-        start = self._start
-        data = line.rstrip(b"\r")
-        if not start and data.startswith(_BOM):
-            start, data = len(_BOM), data[len(_BOM) :]
-        return [SseEvent(start, start + len(data), data)] if data.strip() else []
 
 
 def source(data: bytes, *path: str | int) -> str:

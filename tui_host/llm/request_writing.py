@@ -7,10 +7,11 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.outgoing import AZURE, Outgoing, Target
+from tui_host.llm.outgoing import AZURE, Outgoing, Target, Window
 from tui_host.llm.schema_adaptation import SchemaRules, adapt
 from tui_host.settings.model_options import value_of
 
@@ -36,6 +37,8 @@ class RequestWriter(ABC):
     images = _IMAGES
     most_stops = 100
     missing: Mapping[str, str] = {}  # the options that the API lacks, each with the reason
+    headers = (("Content-Type", "application/json"), ("Accept", "application/json"))
+    window: Window | None = None  # None for servers that refuse long prompts
 
     def __init__(self, ask: Ask, target: Target) -> None:
         self.ask = ask
@@ -44,6 +47,8 @@ class RequestWriter(ABC):
         self.ids = CallIds(64)
         self.added = dict(ask.extra)  # the person's members win over the dialect's
         self.stops = list(ask.stops[: self.most_stops])
+        texts = (text_of(message.parts) for message in ask.messages if message.role == "system")
+        self.system = "\n\n".join(filter(None, texts))
 
     def outgoing(self) -> Outgoing:
         members = self.body() | self.added
@@ -71,8 +76,15 @@ class RequestWriter(ABC):
             said = b"[" + b",".join(pieces) + b"]"
         is_dated = self.is_dated and self.target.service == AZURE and self.target.api_version
         url = f"{self.path}?api-version={self.target.api_version}" if is_dated else self.path
-        unsent = self.ask.unsent(self.stops, **self.missing)
-        return Outgoing(url=url, body=head + said + b"}", growing=name, spans=tuple(spans), unsent=unsent)
+        return Outgoing(
+            url=url,
+            headers=self.headers,
+            body=head + said + b"}",
+            growing=name,
+            spans=tuple(spans),
+            window=self.window,
+            unsent=self.ask.unsent(self.stops, **self.missing),
+        )
 
     @abstractmethod
     def body(self) -> dict[str, JSON]:
@@ -114,10 +126,6 @@ class RequestWriter(ABC):
             values[names["stop"]] = self.stops or None
         return {name: value for name, value in values.items() if value is not None}
 
-    def system_text(self) -> str:
-        texts = (text_of(message.parts) for message in self.ask.messages if message.role == "system")
-        return "\n\n".join(filter(None, texts))
-
     def echo(self, part: Part) -> Mapping[str, JSON]:
         """Return what the vendor gave with a part; empty if it came from a different provider, model or dialect."""
         if isinstance(part, Thinking):
@@ -145,21 +153,23 @@ class RequestWriter(ABC):
         return taken
 
 
+@dataclass(eq=False)
 class CallIds:
     """The ids of a request's calls: the vendor's ids, or our own if the vendor gave none or has different rules."""
 
-    def __init__(self, limit: int, allowed: str = r"\x21-\x7e", *, least: int = 1) -> None:
-        self._limit = limit
-        self._fits = re.compile(f"[{allowed}]{{{least},{limit}}}")
-        self._ids: dict[str, str] = {}
-        self.taken: set[str] = set()  # in the current message
+    limit: int
+    allowed: str = r"\x21-\x7e"  # the inside of a regular expression's brackets
+    least: int = 1
+    taken: set[str] = field(default_factory=set[str])  # in the current message
+    _ids: dict[str, str] = field(default_factory=dict[str, str])
 
     def of(self, call: ToolCall) -> str:
         """Return a call's id, always the same for the same call."""
         made = self._ids.get(call.id, call.wire_id or call.id)
-        if call.id not in self._ids and (made in self.taken or not self._fits.fullmatch(made)):
+        fits = f"[{self.allowed}]{{{self.least},{self.limit}}}"
+        if call.id not in self._ids and (made in self.taken or not re.fullmatch(fits, made)):
             digest = hashlib.sha256(f"{made}\0{call.id}".encode("utf-8", "replace")).hexdigest()
-            made = f"call_{digest[:24]}" if self._limit > len("call_") + 24 else digest[: self._limit]
+            made = f"call_{digest[:24]}" if self.limit > len("call_") + 24 else digest[: self.limit]
         self._ids[call.id] = made
         self.taken.add(made)
         return made
@@ -181,11 +191,6 @@ class Tools(tuple[ToolSpec, ...]):  # noqa: SLOT001 - a tuple's subclass has no 
 def text_of(parts: Sequence[Part], between: str = "") -> str:
     """Return all text among some parts."""
     return between.join(part.text for part in parts if isinstance(part, Text))
-
-
-def image_url(image: Image) -> str:
-    """Write an image as a `data:` URL."""
-    return f"data:{image.media_type};base64,{image.data}"
 
 
 def arguments_text(text: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from typing_extensions import override
+
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.events import TextWasThinking
@@ -19,23 +21,29 @@ _CLOSE = "</think>"
 
 
 @dataclass(eq=False)
-class ThinkTags:
-    """Separates thinking from text, which may be cut anywhere; no part of a tag is shown."""
+class TaggedReader(AnswerReader):
+    """Reads answers whose text may begin with thinking between tags; it may be cut anywhere, and no part of a tag is shown."""
 
-    _answer: AnswerReader
     _state: Literal["head", "inside", "after", "text", "plain"] = "head"
     _close: str = ""
     _held: str = ""
     _said: list[str] = field(default_factory=list[str])  # the text so far, in which a closing tag may stand
 
-    def thinking(self, text: JSON) -> None:
+    @override
+    def closing(self) -> None:
+        self.give_held()
+        super().closing()
+
+    @override
+    def thinking(self, text: JSON, tag: str = "") -> None:
         # A server that separates thinking itself leaves none in the text.
         if text and self._state in {"head", "text"}:
-            self.finish()
+            self.give_held()
             self._state = "plain"
-        self._answer.thinking(text)
+        super().thinking(text, tag)
 
-    def feed(self, text: str) -> None:
+    def tagged(self, text: str) -> None:
+        """Add text in which tags count."""
         if self._state == "text" and not self._held and "<" not in text:  # nearly every piece
             self._say(text)
             return
@@ -50,22 +58,22 @@ class ThinkTags:
                     before, tag, rest = text.partition(self._close)
                     kept = 0 if tag else beginning_of(self._close, text)
                     self._held = text[len(text) - kept :]
-                    self._answer.thinking(before[: len(before) - kept], self._close[2:-1])
+                    self.thinking(before[: len(before) - kept], self._close[2:-1])
                     self._state, text = "after" if tag else "inside", rest
                 case "after":
                     text = text.lstrip()
                     self._state = "plain" if text else "after"
                 case "plain":
-                    self._answer.text(text)
+                    self.text(text)
                     text = ""
 
-    def finish(self) -> None:
+    def give_held(self) -> None:
         """Add everything still held back."""
         held, self._held = self._held, ""
         if self._state == "inside":
-            self._answer.thinking(held, self._close[2:-1])
+            self.thinking(held, self._close[2:-1])
         else:
-            self._answer.text(held)
+            self.text(held)
 
     def _head(self, text: str) -> str:
         # An opening tag counts only at the beginning of the text.
@@ -94,7 +102,7 @@ class ThinkTags:
         if not begins_line and not rest:
             self._held = _CLOSE  # whether the line ends here depends on the next character
         elif said.count("```") % 2 == 0 and (begins_line or rest.startswith("\n")):
-            self._answer.events.append(TextWasThinking(start=self._answer.start, end=self._answer.end))
+            self.events.append(TextWasThinking(start=self.start, end=self.end))
             self._state = "after"
         else:
             self._say(_CLOSE)
@@ -102,7 +110,7 @@ class ThinkTags:
 
     def _say(self, text: str) -> None:
         self._said.append(text)
-        self._answer.text(text)
+        self.text(text)
 
 
 def beginning_of(tag: str, text: str) -> int:

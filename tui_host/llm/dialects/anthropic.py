@@ -78,8 +78,7 @@ class MessagesWriter(RequestWriter):
         body |= self.ask.options.others
         if self.ask.stream:
             body["stream"] = True
-        system = self.system_text()
-        return body | ({"system": system} if system else {})
+        return body | ({"system": self.system} if self.system else {})
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -88,7 +87,26 @@ class MessagesWriter(RequestWriter):
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
         # In order: the API refuses changed or moved thinking.
-        blocks = [block for part in message.parts if (block := self._answered(part, message)) is not None]
+        blocks: list[Mapping[str, JSON]] = []
+        for part in message.parts:
+            echo = self.echo(part)
+            if isinstance(part, Text) and part.text.strip():
+                blocks.append({"type": "text", "text": part.text})
+            elif isinstance(part, ToolCall):
+                name, given = OPENAI_NAMES.clean(part.name), arguments_object(part.arguments)
+                blocks.append({"type": "tool_use", "id": self.ids.of(part), "name": name, "input": given, **echo})
+            elif echo.get("type") == "thinking":
+                # Anthropic refuses unsigned thinking; DeepSeek's and Kimi's services demand it back beside calls.
+                has_calls = any(isinstance(part, ToolCall) for part in message.parts)
+                if "signature" in echo or (has_calls and self.target.service != NAME):
+                    text = part.text if isinstance(part, Thinking) else ""
+                    blocks.append({"type": "thinking", "thinking": text, **echo})
+            elif echo:
+                # A run of the vendor's own tool needs an end. Only the answer to this request may still bring it: where
+                # the last one paused, or waits for results of our tools.
+                has_ended = echo.get("type") != "server_tool_use" or echo.get("id") in self._ended_runs
+                if has_ended or (message is self._last_answer and message.stop in {"paused", "tools"}):
+                    blocks.append(echo)
         while blocks and blocks[-1].get("type") in _THINKING:
             blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
         return _message("assistant", blocks)
@@ -105,35 +123,14 @@ class MessagesWriter(RequestWriter):
         return _message("user", blocks)
 
     def _content(self, parts: Sequence[Part]) -> Sequence[Mapping[str, JSON]]:
-        taken = self.taken(parts)
-        return [
-            _block(part) for part in taken if isinstance(part, Image) or part.text.strip()
-        ]  # blank ones are refused
-
-    def _answered(self, part: Part, message: Message) -> Mapping[str, JSON] | None:
-        echo = self.echo(part)
-        if isinstance(part, Text) and part.text.strip():
-            return _block(part)
-        if isinstance(part, ToolCall):
-            name, given = OPENAI_NAMES.clean(part.name), arguments_object(part.arguments)
-            return {"type": "tool_use", "id": self.ids.of(part), "name": name, "input": given, **echo}
-        if echo.get("type") == "thinking":
-            # Anthropic refuses unsigned thinking; DeepSeek's and Kimi's services demand it back beside calls.
-            has_calls = any(isinstance(part, ToolCall) for part in message.parts)
-            text = part.text if isinstance(part, Thinking) else ""
-            is_taken = "signature" in echo or (has_calls and self.target.service != NAME)
-            return {"type": "thinking", "thinking": text, **echo} if is_taken else None
-        # A run of the vendor's own tool needs an end. Only the answer to this request may still bring it: where the last
-        # one paused, or waits for results of our tools.
-        has_ended = echo.get("type") != "server_tool_use" or echo.get("id") in self._ended_runs
-        may_end = message is self._last_answer and message.stop in {"paused", "tools"}
-        return echo if echo and (has_ended or may_end) else None
-
-
-def _block(part: Text | Image) -> Mapping[str, JSON]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    return {"type": "image", "source": {"type": "base64", "media_type": part.media_type, "data": part.data}}
+        blocks: list[Mapping[str, JSON]] = []
+        for part in self.taken(parts):
+            if isinstance(part, Image):
+                encoded: JSON = {"type": "base64", "media_type": part.media_type, "data": part.data}
+                blocks.append({"type": "image", "source": encoded})
+            elif part.text.strip():  # blank ones are refused
+                blocks.append({"type": "text", "text": part.text})
+        return blocks
 
 
 def _version(target: Target) -> str:
@@ -236,7 +233,7 @@ class MessagesReader(AnswerReader):
             self.say(block.kind, block.first_text)
         elif block.kind == "tool_use":
             echo = {name: member for name, member in value.items() if name not in _OF_CALL and member is not None}
-            block.call = self.open_call(value.get("id"), value.get("name"), echo)
+            block.call = self.call(None, value.get("id"), value.get("name"), echo)
             block.given = source(data, "content_block", "input")
 
     def _delta(self, event: Mapping[str, JSON]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.json.reading import read_json
-from tui_host.errors import JSON, ModelError
+from tui_host.errors import ModelError
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import BodyDecoder, Framing
 from tui_host.llm.messages import Ask
@@ -16,13 +16,6 @@ from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import RequestWriter
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.environment_references import Secret
-
-
-def name_or_id(entry: JSON) -> str:
-    """Return the name in an entry of a list of models; empty if the entry should be left out."""
-    if isinstance(entry, Mapping):
-        entry = entry.get("id") or entry.get("name")
-    return text_or_empty(entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,13 +28,14 @@ class Dialect:
     reader: type[AnswerReader]
     versions: tuple[str, ...] = ()  # as path segments; the first is added to a base URL without a version
     models_path: str = "models"  # the list of models, below the base URL, perhaps with a query
-    model_name: Callable[[JSON], str] = name_or_id  # of an entry of that list, empty for an entry to leave out
+    model_prefix: str = ""  # of the names in that list
     name_rule: NameRule = OPENAI_NAMES
     key_header: str = ""  # empty for a bearer token; a key in the URL would be logged
     version: Callable[[Target], str] | None = None  # the value of the header `NAME-version`
     framing: Framing = "sse"
     takes_calls_without_tools: bool = False  # such servers refuse tools where the model knows none
-    refine: Callable[[ModelError, bytes], ModelError] | None = None  # adds what this vendor says in a refusal
+    remedies: Mapping[str, str] = field(default_factory=dict[str, str])  # by words in a refusal
+    refine: Callable[[ModelError, bytes], None] | None = None  # adds what else this vendor says in a refusal
 
     def write(self, ask: Ask, target: Target) -> Outgoing:
         """Write a request, the conversation last: each step's request begins with all bytes of the previous one.
@@ -65,7 +59,10 @@ class Dialect:
 
     def error(self, status: int, headers: Sequence[tuple[str, str]], body: bytes) -> ModelError:
         error = refusal(status, headers, body)
-        return error if self.refine is None else self.refine(error, body)
+        error.remedy = next((remedy for words, remedy in self.remedies.items() if words in error.what), error.remedy)
+        if self.refine is not None:
+            self.refine(error, body)
+        return error
 
     def models(self, body: bytes) -> tuple[str, ...]:
         """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""
@@ -74,5 +71,11 @@ class Dialect:
         except ValueError:
             return ()
         listed = mapping(value).get("data", mapping(value).get("models", value))
-        names = map(self.model_name, listed if isinstance(listed, list) else ())
+        names: list[str] = []
+        for entry in items(listed):
+            about = mapping(entry)
+            methods = about.get("supportedGenerationMethods")  # Google's, which lists models that make no text too
+            if not isinstance(methods, list) or "generateContent" in methods:
+                named = about.get("id") or about.get("name") if about else entry
+                names.append(text_or_empty(named).removeprefix(self.model_prefix))
         return tuple(dict.fromkeys(filter(None, names)))

@@ -15,8 +15,7 @@ from tui_host.capture.json.reading import read_json
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
-from tui_host.llm.dialects.dialect import Dialect, name_or_id
-from tui_host.llm.events import CallMalformed
+from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Target
 from tui_host.llm.provider_faults import fault_in
@@ -85,22 +84,39 @@ class GeminiWriter(RequestWriter):
         super().__init__(ask, target)
         self.path = f"{quote(model, safe='/@')}:{method}"
         self.ids = CallIds(256)
+        number = _GENERATION_NUMBER.search(ask.model)
+        open_models = 2.0 if "gemma" in ask.model else None  # have the requirements of that generation
+        self._generation = open_models if number is None else float(number[1])  # 2.5 for `gemini-2.5-flash`
         # From generation 3 on a call needs a signature; earlier generations refuse a placeholder.
-        generation = _generation_of(ask.model)
-        self._is_new = generation is None or generation >= _THREE
+        self._is_new = self._generation is None or self._generation >= _THREE
 
     @override
     def body(self) -> dict[str, JSON]:
         others = self.ask.options.others
         self.added = {name: value for name, value in others.items() if name in _BESIDE} | self.added
-        system = self.system_text()
-        body: dict[str, JSON] = {"systemInstruction": {"parts": [{"text": system}]}} if system else {}
+        body: dict[str, JSON] = {"systemInstruction": {"parts": [{"text": self.system}]}} if self.system else {}
         names = {"temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens"}
         options = self.options(**names, stop="stopSequences", seed="seed")
-        options |= _thinking_config(self.ask.model, self.ask.options.reasoning_effort)
+        options |= self._thinking_config()
         options |= {name: value for name, value in others.items() if name not in _BESIDE}
         options |= mapping(self.added.pop(_GENERATION, None))
         return body | ({_GENERATION: options} if options else {})
+
+    def _thinking_config(self) -> dict[str, JSON]:
+        effort, generation = self.ask.options.reasoning_effort, self._generation or 0
+        word = (effort or "auto").lower()
+        budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
+        thinking: dict[str, JSON] = {"includeThoughts": True}
+        if effort is None:
+            thinks = generation >= _THINKS_SINCE and not any(name in self.ask.model for name in _THINKS_NOT)
+            thinking = thinking if thinks else {}
+        elif generation >= _THREE:
+            thinking |= {} if word == "auto" else {"thinkingLevel": _LEVELS.get(word, word.upper())}
+        elif budget is not None:
+            thinking = {"includeThoughts": budget != 0, "thinkingBudget": budget}
+        else:
+            thinking["thinkingLevel"] = word.upper()
+        return {"thinkingConfig": thinking} if thinking else {}
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
@@ -111,8 +127,23 @@ class GeminiWriter(RequestWriter):
         calls = [part for part in message.parts if isinstance(part, ToolCall)]
         is_signed = any(_SIGNATURE in self.echo(call) for call in calls)
         unsigned = calls[0] if calls and not is_signed and self._is_new else None
-        dummy: Mapping[str, JSON] = {_SIGNATURE: _DUMMY}
-        return _contents("model", [self._part(part, dummy if part is unsigned else {}) for part in message.parts])
+        written: list[Mapping[str, JSON]] = []
+        for part in message.parts:
+            echo = self.echo(part)
+            match part:
+                case ToolCall():
+                    call: JSON = {**self._named(part), "args": arguments_object(part.arguments)}
+                    signature: Mapping[str, JSON] = {_SIGNATURE: _DUMMY} if part is unsigned else {}
+                    written.append({"functionCall": call, **signature, **echo})
+                case Text() if part.text or set(echo) == {_SIGNATURE}:
+                    written.append({"text": part.text, **echo})
+                case Thinking() if echo:
+                    written.append({"text": part.text, "thought": True, **echo})
+                case Text():
+                    written.append(echo)
+                case _:
+                    pass  # thoughts need not be sent back
+        return _contents("model", written)
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
@@ -127,57 +158,16 @@ class GeminiWriter(RequestWriter):
             responses.append({"functionResponse": {**self._named(result.call), "response": said, **inside}})
         return _contents("user", responses + beside)
 
-    def _part(self, part: Part, dummy: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        echo = self.echo(part)
-        match part:
-            case ToolCall():
-                call: JSON = {**self._named(part), "args": arguments_object(part.arguments)}
-                return {"functionCall": call, **dummy, **echo}
-            case Text() if part.text or set(echo) == {_SIGNATURE}:
-                return {"text": part.text, **echo}
-            case Thinking() if echo:
-                return {"text": part.text, "thought": True, **echo}
-            case Text():
-                return echo
-            case _:
-                return {}  # thoughts need not be sent back
-
     def _named(self, call: ToolCall) -> dict[str, JSON]:
         return {**({"id": self.ids.of(call)} if call.wire_id else {}), "name": _NAMES.clean(call.name)}
 
 
-def _thinking_config(model: str, effort: str | None) -> dict[str, JSON]:
-    generation = _generation_of(model)
-    is_new = generation is not None and generation >= _THREE
-    word = (effort or "auto").lower()
-    budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
-    thinking: dict[str, JSON] = {"includeThoughts": True}
-    if effort is None:
-        thinks = generation is not None and generation >= _THINKS_SINCE
-        thinking = thinking if thinks and not any(name in model for name in _THINKS_NOT) else {}
-    elif is_new and word != "auto":
-        thinking["thinkingLevel"] = _LEVELS.get(word, word.upper())
-    elif not is_new and budget is not None:
-        thinking = {"includeThoughts": budget != 0, "thinkingBudget": budget}
-    elif not is_new:
-        thinking["thinkingLevel"] = word.upper()
-    return {"thinkingConfig": thinking} if thinking else {}
-
-
-def _generation_of(model: str) -> float | None:
-    """Return 2.5 for `gemini-2.5-flash`, None for unknown names."""
-    match = _GENERATION_NUMBER.search(model)
-    if match is not None:
-        return float(match[1])
-    return 2.0 if "gemma" in model else None  # open models have the requirements of that generation
-
-
-def _refine(error: ModelError, body: bytes) -> ModelError:
+def _refine(error: ModelError, body: bytes) -> None:
     """Add what the error's details say of the key, the quota, and how long to wait: no header has it."""
     try:
         value = read_json(body) if body else None
     except ValueError:
-        return error
+        return
     value = next(iter(value), None) if isinstance(value, list) else value
     details = [mapping(detail) for detail in items(mapping(mapping(value).get("error")).get("details"))]
     waits = [float(wait[1]) for detail in details if (wait := _SECONDS.fullmatch(str(detail.get("retryDelay"))))]
@@ -188,14 +178,6 @@ def _refine(error: ModelError, body: bytes) -> ModelError:
     elif waits and error.retry_after is None:
         error.passes, error.retry_after = True, max(waits)
         error.remedy = f"try again in {max(waits):.0f} s"
-    return error
-
-
-def _model_name(entry: JSON) -> str:
-    methods = mapping(entry).get("supportedGenerationMethods")
-    if isinstance(methods, list) and "generateContent" not in methods:
-        return ""  # it makes no text
-    return name_or_id(entry).removeprefix("models/")
 
 
 def _contents(role: str, parts: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
@@ -252,14 +234,6 @@ class GeminiReader(AnswerReader):
             )
             self.report(usage)
 
-    @override
-    def closing(self) -> None:
-        word, _, message = self.reason.partition(": ")
-        if self.stop() == "bad call":
-            words = message or f"the provider could not read it ({word})"
-            self.events.append(CallMalformed(reason=words, start=self.start, end=self.end))
-        super().closing()
-
     def _part(self, part: JSON, number: int, data: bytes) -> None:
         if not isinstance(part, dict):
             self.unreadable("a part that is no object")
@@ -273,7 +247,7 @@ class GeminiReader(AnswerReader):
         if isinstance(call, dict):
             self._words = None
             echo = {name: value for name, value in part.items() if name != "functionCall"}
-            index = self.open_call(call.get("id"), call.get("name"), echo)
+            index = self.call(None, call.get("id"), call.get("name"), echo)
             self.arguments(index, source(data, "candidates", 0, "content", "parts", number, "functionCall", "args"))
             return
         has_text = isinstance(text, str)
@@ -299,7 +273,7 @@ GEMINI: Final = Dialect(
     paths=(":streamGenerateContent", ":generateContent"),
     versions=("v1beta", "v1"),
     models_path="models?pageSize=1000",
-    model_name=_model_name,
+    model_prefix="models/",
     name_rule=_NAMES,
     writer=GeminiWriter,
     key_header="x-goog-api-key",

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import ClassVar, Final
 
 from typing_extensions import override
 
 from tui_host.capture.json.narrowing import mapping
-from tui_host.errors import JSON, ModelError
+from tui_host.errors import JSON
 from tui_host.llm.body_framing import count_of, source
-from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
+from tui_host.llm.dialects.chat_shape import ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, ToolResult, Usage
-from tui_host.llm.outgoing import Outgoing, Target, Window
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, Usage
+from tui_host.llm.outgoing import Target, Window
 from tui_host.llm.request_writing import arguments_object, text_of
+from tui_host.llm.thinktags import TaggedReader
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 # Any other option without a neutral name (`num_ctx`) goes into `options`.
@@ -28,7 +28,6 @@ _USUAL_WINDOW = Window(
     tokens=_WINDOW_TOKENS,
     remedy=f"say how much room there is (options.num_ctx): most servers take {_WINDOW_TOKENS:,} tokens where nothing is said",
 )
-# By words in the server's refusal.
 _REMEDIES: Mapping[str, str] = {
     "does not support tools": "choose another model, or a tool protocol that needs none of the model's own",
     "does not support thinking": "choose another model, or take reasoning_effort out of its options",
@@ -41,12 +40,16 @@ class OllamaWriter(ChatWriter):
     """Writes a request."""
 
     path = "chat"
+    headers = (("Content-Type", "application/json"), ("Accept", "application/x-ndjson"))
+    names_tools = True
 
     def __init__(self, ask: Ask, target: Target) -> None:
         super().__init__(ask, target)
         asked = [number for number, message in enumerate(ask.messages) if message.role == "user" and not message.source]
         # The server ignores the thinking before the current turn.
         self._thinks = {id(message) for message in ask.messages[asked[-1] + 1 if asked else 0 :]}
+        size = {**ask.options.others, **mapping(dict(ask.extra).get("options"))}.get("num_ctx")
+        self.window = Window(tokens=size, remedy=_ROOM) if isinstance(size, int) and size > 0 else _USUAL_WINDOW
 
     @override
     def body(self) -> dict[str, JSON]:
@@ -65,21 +68,17 @@ class OllamaWriter(ChatWriter):
         return body | {name: value for name, value in others.items() if name in _BESIDE}
 
     @override
-    def outgoing(self) -> Outgoing:
-        size = {**self.ask.options.others, **mapping(dict(self.ask.extra).get("options"))}.get("num_ctx")
-        headers = (("Content-Type", "application/json"), ("Accept", "application/x-ndjson"))
-        window = Window(tokens=size, remedy=_ROOM) if isinstance(size, int) and size > 0 else _USUAL_WINDOW
-        return replace(super().outgoing(), headers=headers, window=window)
-
-    @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
         parts = self.taken(parts)
         images: list[JSON] = [part.data for part in parts if isinstance(part, Image)]
         yield {"role": "user", "content": text_of(parts), **({"images": images} if images else {})}
 
     @override
-    def said(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
-        written: dict[str, JSON] = {"content": text}
+    def answer(self, message: Message) -> Iterable[JSON]:
+        text, calls = text_of(message.parts), [part for part in message.parts if isinstance(part, ToolCall)]
+        if not (text or calls):
+            return  # an empty answer would be refused; it is only stored
+        written: dict[str, JSON] = {"role": "assistant", "content": text}
         thoughts = "".join(part.text for part in self.thoughts(message))
         if thoughts and id(message) in self._thinks:
             written["thinking"] = thoughts
@@ -88,17 +87,10 @@ class OllamaWriter(ChatWriter):
             wire_id: dict[str, JSON] = {"id": self.ids.of(call)} if call.wire_id else {}
             name, arguments = OPENAI_NAMES.clean(call.name), arguments_object(call.arguments)
             asked.append({**wire_id, "function": {"name": name, "arguments": arguments}})
-        return {**written, **({"tool_calls": asked} if asked else {})}
-
-    @override
-    def result(self, result: ToolResult, text: str) -> JSON:
-        written: dict[str, JSON] = {"role": "tool", "tool_name": OPENAI_NAMES.clean(result.call.name)}
-        if result.call.wire_id:
-            written["tool_call_id"] = self.ids.of(result.call)
-        return {**written, "content": text}
+        yield {**written, **({"tool_calls": asked} if asked else {})}
 
 
-class OllamaReader(ChatReader):
+class OllamaReader(TaggedReader):
     """Turns lines into events."""
 
     stops: ClassVar[Mapping[str, Stop]] = {"length": "length"}
@@ -111,10 +103,10 @@ class OllamaReader(ChatReader):
             self.has_read = True
             thought = message.get("thinking") or message.get("reasoning_content")  # some imitating servers name it so
             if thought:
-                self.tags.thinking(thought)
+                self.thinking(thought)
             text, calls = message.get("content"), message.get("tool_calls")
             if isinstance(text, str):
-                self.tags.feed(text)
+                self.tagged(text)
             for number, call in enumerate(calls if isinstance(calls, list) else ()):
                 self._call(call, number, data)
         elif not isinstance(value.get("done"), bool):
@@ -142,7 +134,7 @@ class OllamaReader(ChatReader):
         if not function:
             self.unreadable("a tool call that is no object")
             return
-        index = self.open_call(mapping(value).get("id"), function.get("name"))
+        index = self.call(None, mapping(value).get("id"), function.get("name"))
         arguments = function.get("arguments")
         if not isinstance(arguments, str):  # servers that imitate OpenAI send a text
             arguments = source(data, "message", "tool_calls", number, "function", "arguments")
@@ -154,12 +146,6 @@ def _seconds(value: Mapping[str, JSON], name: str) -> float | None:
     return None if nanoseconds is None else nanoseconds / _NANOSECONDS
 
 
-def _refine(error: ModelError, body: bytes) -> ModelError:
-    del body
-    error.remedy = next((remedy for words, remedy in _REMEDIES.items() if words in error.what), error.remedy)
-    return error
-
-
 OLLAMA: Final = Dialect(
     name="ollama",
     paths=("/api/chat",),
@@ -169,5 +155,5 @@ OLLAMA: Final = Dialect(
     reader=OllamaReader,
     framing="lines",
     takes_calls_without_tools=True,
-    refine=_refine,
+    remedies=_REMEDIES,
 )

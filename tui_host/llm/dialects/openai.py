@@ -15,14 +15,15 @@ from typing_extensions import override
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.body_framing import count_of
-from tui_host.llm.dialects.chat_shape import ChatReader, ChatWriter
+from tui_host.llm.dialects.chat_shape import ChatWriter
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.events import PartEnded
-from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, ToolResult, Usage
+from tui_host.llm.messages import Ask, Image, Message, Part, Stop, ToolCall, Usage
 from tui_host.llm.outgoing import AZURE, Target
 from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.request_writing import CallIds, arguments_text, image_url, text_of
+from tui_host.llm.request_writing import CallIds, arguments_text, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
+from tui_host.llm.thinktags import TaggedReader
 from tui_host.llm.tool_names import OPENAI_NAMES
 
 NAME: Final = "openai"
@@ -84,15 +85,19 @@ class ChatCompletionsWriter(ChatWriter):
         content: list[JSON] = []
         for part in self.taken(parts):
             if isinstance(part, Image):
-                content.append({"type": "image_url", "image_url": {"url": image_url(part), "detail": "auto"}})
+                url = f"data:{part.media_type};base64,{part.data}"
+                content.append({"type": "image_url", "image_url": {"url": url, "detail": "auto"}})
             else:
                 content.append({"type": "text", "text": part.text})
         has_images = any(isinstance(part, Image) for part in parts)
         yield {"role": "user", "content": content if has_images else text_of(parts)}
 
     @override
-    def said(self, message: Message, text: str, calls: Sequence[ToolCall]) -> dict[str, JSON]:
-        thoughts, written = self.thoughts(message), dict[str, JSON]()
+    def answer(self, message: Message) -> Iterable[JSON]:
+        text, calls = text_of(message.parts), [part for part in message.parts if isinstance(part, ToolCall)]
+        if not (text or calls):
+            return  # an empty answer would be refused; it is only stored
+        thoughts, written = self.thoughts(message), dict[str, JSON](role="assistant")
         if self._echoes:
             written[ECHOED] = "".join(thought.text for thought in thoughts)
         details = [item for thought in thoughts for item in items(mapping(thought.echo).get(DETAILS))]
@@ -107,11 +112,7 @@ class ChatCompletionsWriter(ChatWriter):
                 **mapping(echo.pop("function", None)),
             }
             asked.append({"id": self.ids.of(call), "type": "function", "function": function, **echo})
-        return {**written, "content": text or None, **({"tool_calls": asked} if asked else {})}
-
-    @override
-    def result(self, result: ToolResult, text: str) -> JSON:
-        return {"role": "tool", "tool_call_id": self.ids.of(result.call), "content": text}
+        yield {**written, "content": text or None, **({"tool_calls": asked} if asked else {})}
 
 
 @dataclass(slots=True)
@@ -136,7 +137,7 @@ class _Call:
 
 
 @dataclass(eq=False)
-class ChatCompletionsReader(ChatReader):
+class ChatCompletionsReader(TaggedReader):
     """Turns chunks into events; a whole answer is one chunk with a message in it.
 
     Calls are put together from pieces. A piece names its call by index, by id, or not at all.
@@ -169,7 +170,7 @@ class ChatCompletionsReader(ChatReader):
             content = delta.get("content")
             if isinstance(content, str) and _WORDS.issuperset(delta):  # the most frequent chunk
                 self._has_words = self._has_words or bool(content)
-                self.tags.feed(content)
+                self.tagged(content)
             else:
                 self._delta(delta)
         if choice.get("finish_reason") or value.get("usage") or "usage" in choice or not _BESIDE.isdisjoint(value):
@@ -178,7 +179,7 @@ class ChatCompletionsReader(ChatReader):
 
     @override
     def closing(self) -> None:
-        self.tags.finish()
+        self.give_held()
         if self._details or self._echoes:
             echo: JSON = {DETAILS: [*self._details]} if self._details else ECHOED
             self.events.append(PartEnded(kind="thinking", echo=echo, start=self.start, end=self.end))
@@ -206,16 +207,20 @@ class ChatCompletionsReader(ChatReader):
             self.outside(value)
 
     def _delta(self, delta: Mapping[str, JSON]) -> None:
-        thought, key = _thought(delta)
-        self._echoes = self._echoes or key == ECHOED
-        _join_details(self._details, delta.get(DETAILS))
-        self.tags.thinking(thought)
+        # Services have several members for the thinking, some use two at once.
+        details, echoed = list(map(mapping, items(delta.get(DETAILS)))), delta.get(ECHOED)
+        texts = [text_or_empty(piece.get("text") or piece.get("summary")) for piece in details]
+        thought = text_or_empty(echoed) or text_or_empty(delta.get("reasoning")) or "".join(texts)
+        if isinstance(echoed, str) and (echoed or not (thought or details)):
+            self._echoes = True
+        _join_details(self._details, details)
+        self.thinking(thought)
         content, refusal, calls = delta.get("content"), delta.get("refusal"), items(delta.get("tool_calls"))
         for part in content if isinstance(content, list) else [content]:  # a list of parts, as Mistral sends them
             if isinstance(part, dict) and part.get("type") == "thinking":
-                self.tags.thinking(_flat(part.get("thinking")))
+                self.thinking(_flat(part.get("thinking")))
             else:
-                self.tags.feed(_flat(part))
+                self.tagged(_flat(part))
         self.cite(delta.get("annotations"))
         self.refuses = self.refuses or bool(refusal)
         self.text(refusal)
@@ -247,10 +252,12 @@ class ChatCompletionsReader(ChatReader):
             call.name = piece.name
         else:
             call.name = f"{call.name}{piece.name}"[:1000]  # others send it in pieces
-        if call.number is None and (call.name or piece.arguments):
-            call.number = self.open_call(call.id, call.name, call.echo)
-        elif call.number is not None and (piece.echo or before != (call.id, call.name)):
-            self.name_call(call.number, call.id, call.name, call.echo)
+        if call.number is None:
+            is_due = bool(call.name or piece.arguments)
+        else:
+            is_due = bool(piece.echo) or before != (call.id, call.name)
+        if is_due:
+            call.number = self.call(call.number, call.id, call.name, call.echo)
         if piece.arguments:
             call.pieces.append(piece.arguments)
             self.arguments(call.number, piece.arguments)
@@ -273,20 +280,9 @@ class ChatCompletionsReader(ChatReader):
         return call if is_same and (call.pieces or piece.arguments) else None
 
 
-def _thought(delta: Mapping[str, JSON]) -> tuple[str, str]:
-    """Return the thinking in a delta, and the member's name: services use several names, some two at once."""
-    for key in (ECHOED, "reasoning"):
-        value = delta.get(key)
-        if isinstance(value, str) and value:
-            return value, key
-    pieces = [mapping(piece).get("text") or mapping(piece).get("summary") for piece in items(delta.get(DETAILS))]
-    thought = "".join(piece for piece in pieces if isinstance(piece, str))
-    return thought, ECHOED if delta.get(ECHOED) == "" and not pieces else ""
-
-
-def _join_details(details: list[dict[str, JSON]], pieces: JSON) -> None:
+def _join_details(details: list[dict[str, JSON]], pieces: Sequence[Mapping[str, JSON]]) -> None:
     """Add the pieces of a stream to their items: texts grow, other members are replaced."""
-    for piece in map(mapping, items(pieces)):
+    for piece in pieces:
         last = details[-1] if details else {}
         if (piece.get("index"), piece.get("type")) != (last.get("index", -1), last.get("type")):
             details.append(dict(piece))
@@ -316,19 +312,17 @@ def _call_in(value: JSON) -> _Call | None:
     index, wire_id, arguments = value.get("index"), value.get("id"), function.get("arguments")
     if not isinstance(arguments, str):  # some services send an object
         arguments = "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-    echo = _unknown(value)
-    inner = {} if function is value else _unknown(function)
+    unknown = [
+        {name: member for name, member in members.items() if name not in _OF_CALL and member is not None}
+        for members in ((value,) if function is value else (value, function))
+    ]
     return _Call(
         index if type(index) is int and index >= 0 else None,
         str(wire_id) if isinstance(wire_id, int) else text_or_empty(wire_id),
         text_or_empty(function.get("name")),
         arguments,
-        {**echo, **({"function": inner} if inner else {})},
+        unknown[0] | ({"function": unknown[1]} if any(unknown[1:]) else {}),
     )
-
-
-def _unknown(members: Mapping[str, JSON]) -> dict[str, JSON]:
-    return {name: member for name, member in members.items() if name not in _OF_CALL and member is not None}
 
 
 OPENAI: Final = Dialect(

@@ -19,7 +19,7 @@ from tui_host.llm.body_framing import count_of
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.layout import full_name
 from tui_host.llm.messages import Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
-from tui_host.llm.request_writing import RequestWriter, arguments_text, image_url, text_of
+from tui_host.llm.request_writing import RequestWriter, arguments_text, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
 from tui_host.llm.tool_names import OPENAI_NAMES
 
@@ -68,9 +68,8 @@ class ResponsesWriter(RequestWriter):
                 body["reasoning"] = {"effort": "none" if effort == "off" else effort, "summary": "auto"}
             elif _THINKS.search(model):  # only the vendor's own are known to take a `reasoning` that nobody set
                 body["reasoning"] = {"summary": "auto"}
-        system = self.system_text()
-        if system:
-            body["instructions"] = system
+        if self.system:
+            body["instructions"] = self.system
         options = self.options(temperature="temperature", top_p="top_p", max_tokens="max_output_tokens")
         return {**body, **options, **self.ask.options.others}
 
@@ -87,14 +86,31 @@ class ResponsesWriter(RequestWriter):
     def answer(self, message: Message) -> Iterable[JSON]:
         # In order: the service refuses a reasoning item without its next item, and the reverse.
         last = max((n for n, part in enumerate(message.parts) if not isinstance(part, Thinking)), default=-1)
-        parts = message.parts[: last + 1]
-        is_whole = all(_is_complete(self.echo(part)) for part in parts if isinstance(part, Thinking))
-        for part in parts:
-            item = self._item(part, self.echo(part))
-            if not is_whole:
-                item.pop("id", None)  # an id would make the service demand the missing thought
-            if item:
-                yield item
+        written: list[dict[str, JSON]] = []
+        is_whole = True
+        for part in message.parts[: last + 1]:
+            echo = self.echo(part)
+            match part:
+                case Thinking() if echo.get("encrypted_content") or echo.get("content"):
+                    written.append(dict(echo))
+                case Thinking():
+                    is_whole = False  # the service stores no thinking, so an item can only go back with all of it
+                case ToolCall():
+                    name, arguments = OPENAI_NAMES.clean(part.name), arguments_text(part.arguments)
+                    call = {"type": _CALL, **echo, "call_id": self.ids.of(part), "name": name, "arguments": arguments}
+                    written.append(call)
+                case Text() if echo.get("type") == "message":
+                    content: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
+                    written.append({"role": "assistant", "content": content, **echo})
+                case Text() if echo:
+                    written.append(dict(echo))
+                case Text() if part.text:
+                    written.append({"role": "assistant", "content": part.text})
+                case _:
+                    pass
+        for item in () if is_whole else written:
+            item.pop("id", None)  # an id would make the service demand the missing thought
+        return filter(None, written)
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
@@ -108,32 +124,11 @@ class ResponsesWriter(RequestWriter):
         content: list[JSON] = []
         for part in self.taken(parts):
             if isinstance(part, Image):
-                content.append({"type": "input_image", "image_url": image_url(part), "detail": "auto"})
+                url = f"data:{part.media_type};base64,{part.data}"
+                content.append({"type": "input_image", "image_url": url, "detail": "auto"})
             else:
                 content.append({"type": "input_text", "text": part.text})
         return content
-
-    def _item(self, part: Part, echo: Mapping[str, JSON]) -> dict[str, JSON]:
-        match part:
-            case Thinking():
-                return dict(echo) if _is_complete(echo) else {}
-            case ToolCall():
-                name, arguments = OPENAI_NAMES.clean(part.name), arguments_text(part.arguments)
-                return {"type": _CALL, **echo, "call_id": self.ids.of(part), "name": name, "arguments": arguments}
-            case Text() if echo.get("type") == "message":
-                content: JSON = [{"type": "output_text", "text": part.text, "annotations": []}]
-                return {"role": "assistant", "content": content, **echo}
-            case Text() if echo:
-                return dict(echo)
-            case Text() if part.text:
-                return {"role": "assistant", "content": part.text}
-            case _:
-                return {}
-
-
-def _is_complete(thought: Mapping[str, JSON]) -> bool:
-    # The service stores no thinking, so an item can only go back with all of it.
-    return bool(thought.get("encrypted_content") or thought.get("content"))
 
 
 @dataclass(slots=True)
@@ -237,13 +232,17 @@ class ResponsesReader(AnswerReader):
         if opened.is_done:
             return  # sent twice
         opened.is_done = True
-        echo, kind = _echo_of(item), text_or_empty(item.get("type"))
+        parts, kind = list(map(mapping, items(item.get("content")))), text_or_empty(item.get("type"))
+        own = _OWN.get(kind, ())
+        if kind == "message" and any(part.get("refusal") for part in parts):
+            own, self.refuses = (), True  # our form cannot hold refusals
+        # The members that our own form lacks, to send them back.
+        echo = {name: value for name, value in item.items() if name not in own and value is not None}
+        echo = None if not kind or kind in _NEVER_OFFERED else echo
         match kind:
             case "function_call":
                 self._call(opened, item, echo)
             case "message":
-                parts = list(map(mapping, items(item.get("content"))))
-                self.refuses = self.refuses or any(part.get("refusal") for part in parts)
                 said = [text_or_empty(part.get("text") or part.get("refusal")) for part in parts]
                 self._rest(opened, "".join(said), "text")
                 for part in parts:
@@ -251,9 +250,9 @@ class ResponsesReader(AnswerReader):
                 self.end_part("text", echo)
             case "reasoning":
                 # The summary of the thinking, or the thinking itself of open models.
-                summary, content = (map(mapping, items(item.get(name))) for name in ("summary", "content"))
+                summary = map(mapping, items(item.get("summary")))
                 texts = list(filter(None, (text_or_empty(part.get("text")) for part in summary)))
-                texts = texts or list(filter(None, (text_or_empty(part.get("text")) for part in content)))
+                texts = texts or list(filter(None, (text_or_empty(part.get("text")) for part in parts)))
                 self._rest(opened, "\n\n".join(texts), "thinking")
                 self.end_part("thinking", echo)
             case _:
@@ -267,10 +266,7 @@ class ResponsesReader(AnswerReader):
     def _call(self, opened: _Item, item: Mapping[str, JSON], echo: Mapping[str, JSON] | None) -> None:
         name = full_name(text_or_empty(item.get("name")), text_or_empty(item.get("namespace")))
         arguments = text_or_empty(item.get("arguments"))
-        if opened.call is None:
-            opened.call = self.open_call(item.get("call_id"), name, echo)
-        else:
-            self.name_call(opened.call, item.get("call_id"), name, echo)
+        opened.call = self.call(opened.call, item.get("call_id"), name, echo)
         if arguments and arguments != "".join(opened.pieces):
             self.arguments(opened.call, arguments, anew=bool(opened.pieces))
             opened.pieces = [arguments]
@@ -306,17 +302,6 @@ class ResponsesReader(AnswerReader):
         self.report(usage)
         if response.get("error") and not self.has_failed:
             self.outside({"error": response.get("error")})
-
-
-def _echo_of(item: Mapping[str, JSON]) -> Mapping[str, JSON] | None:
-    """Return the members of an item that our own form lacks, to send them back. None if there are none."""
-    kind = item.get("type")
-    if not isinstance(kind, str) or kind in _NEVER_OFFERED:
-        return None
-    own = _OWN.get(kind, ())
-    if kind == "message" and any(mapping(part).get("refusal") for part in items(item.get("content"))):
-        own = ()  # our form cannot hold refusals
-    return {name: value for name, value in item.items() if name not in own and value is not None}
 
 
 OPENAI_RESPONSES: Final = Dialect(
