@@ -60,7 +60,7 @@ class EventReader:
         reader.start, reader.end = event.start, event.end
         if isinstance(value, dict):
             reader.event(value, event.data)
-        read = reader.take()
+        read, reader.events = reader.events, []
         pieces = [_said(part) for part in read]
         words = [piece.words for piece in pieces if piece.words]
         if reader.reason != before:
