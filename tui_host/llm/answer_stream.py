@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -14,7 +15,7 @@ from tui_host.capture.http.client_faults import words_of
 from tui_host.capture.http.observer import ObservedExchange
 from tui_host.capture.redact.redaction import mark
 from tui_host.errors import ModelError
-from tui_host.llm.dialects.table import dialect
+from tui_host.llm.body_framing import BodyDecoder
 from tui_host.llm.events import CutOff, Failed, ModelEvent, Stopped, TextDelta
 from tui_host.llm.messages import Stop
 from tui_host.llm.outgoing import Outgoing
@@ -30,19 +31,19 @@ ANSWER_LIMIT: Final = 64 << 20  # bytes, after content decoding
 MOST_AHEAD: Final = 256  # pieces
 
 
+@dataclass(eq=False)
 class AnswerBody:
     """Turns a response's bytes into events, through content coding, dialect and tool protocol."""
 
-    def __init__(self, provider: Provider, response: httpx.Response, reader: Reader) -> None:
-        self.size = 0  # bytes after content decoding
-        self.failure: Failed | None = None
-        self.stop: Stop | None = None
-        self.is_made_up = False  # whether the model has written much text after its call, such as a made-up result
-        self._made_up = 0
-        self._encoding = response.headers.get("content-encoding")
-        self._coding: codings.Decoder | None = None  # an unknown coding is the answer's fault, so it is told in `feed`
-        self._decoder = dialect(provider.dialect).decoder(response.headers.get("content-type", ""))
-        self._reader = reader
+    _encoding: str | None
+    _decoder: BodyDecoder
+    _reader: Reader
+    size: int = 0  # bytes after content decoding
+    failure: Failed | None = None
+    stop: Stop | None = None
+    is_made_up: bool = False  # whether the model has written much text after its call, such as a made-up result
+    _made_up: int = 0
+    _coding: codings.Decoder | None = None  # an unknown coding is the answer's fault, so it is told in `feed`
 
     def feed(self, data: bytes) -> Sequence[ModelEvent]:
         """Return the events in these bytes. Raises `CodingError`."""
@@ -75,20 +76,21 @@ class AnswerBody:
         return read
 
 
+@dataclass(eq=False)
 class BodyAhead:
     """Reads a response's body ahead in a task, so that everything available can be taken at once.
 
     Vendors send each event in a chunk of its own. Passing each chunk through every layer costs more than reading it.
     """
 
-    def __init__(self, body: AsyncIterable[bytes]) -> None:
-        self.heard = time.monotonic()  # when the last byte came
-        self._body = body
-        self._pieces: list[bytes] = []
-        self._changed = anyio.Event()  # set with the first piece, when pieces were taken, and at the end
-        self._has_ended = False
-        self._fault: Exception | None = None
-        self._scope = anyio.CancelScope()
+    _body: AsyncIterable[bytes]
+    heard: float = field(default_factory=time.monotonic)  # when the last byte came
+    _pieces: list[bytes] = field(default_factory=list[bytes])
+    # Set with the first piece, when pieces were taken, and at the end.
+    _changed: anyio.Event = field(default_factory=anyio.Event)
+    _has_ended: bool = False
+    _fault: Exception | None = None
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
     async def run(self) -> None:
         """Read to the end; errors are raised in `take`."""

@@ -76,33 +76,28 @@ class _Part:
         self.spans.append((start, end))
 
 
+@dataclass(kw_only=True, eq=False)
 class Fold:
-    """An answer that grows with each event, in linear time. Any order of events is accepted.
+    """An answer that grows with each event, in linear time. Any order of events is accepted."""
 
-    `call_id` returns an id, unique in the session, for the n-th call of the answer, from 0. Only the `provider` and
-    `model` get back what is theirs, such as the thinking.
-    """
-
-    def __init__(self, *, provider: str, model: str, call_id: Callable[[int], str]) -> None:
-        self.usage = Usage()
-        self.stop: Stop | None = None
-        self.vendor_stop = ""  # the provider's own value for the reason of the end
-        self.failure = ""  # the provider's words for an error inside the response
-        self.unreadable = 0
-        self.vendor_runs: list[VendorToolUsed] = []
-        self.sources: list[CitedPage] = []  # those that the vendor's tools or the answer name, without repeats
-        self.has_calls_left_out = False
-        self._provider = provider
-        self._model = model
-        self._call_id = call_id
-        self._clear()
-
-    def _clear(self) -> None:
-        self.malformed: list[CallMalformed] = []
-        self.cut_off: list[CutOff] = []  # the model's words after its call, which are not part of the answer
-        self.options: tuple[str, ...] = ()  # the answers to choose from that a question to the user proposes
-        self._parts: list[_Part] = []
-        self._calls: dict[int, _Part] = {}
+    provider: str  # only this provider and model get back what is theirs, such as the thinking
+    model: str
+    call_id: Callable[[int], str]  # returns an id, unique in the session, for the n-th call of the answer, from 0
+    usage: Usage = field(default_factory=Usage)
+    stop: Stop | None = None
+    vendor_stop: str = ""  # the provider's own value for the reason of the end
+    failure: str = ""  # the provider's words for an error inside the response
+    unreadable: int = 0
+    vendor_runs: list[VendorToolUsed] = field(default_factory=list[VendorToolUsed])
+    sources: list[CitedPage] = field(
+        default_factory=list[CitedPage]
+    )  # that its tools or the answer name, without repeats
+    has_calls_left_out: bool = False
+    malformed: list[CallMalformed] = field(default_factory=list[CallMalformed])
+    cut_off: list[CutOff] = field(default_factory=list[CutOff])  # words after a call, which are no part of the answer
+    options: tuple[str, ...] = ()  # the answers to choose from that a question to the user proposes
+    _parts: list[_Part] = field(default_factory=list[_Part])
+    _calls: dict[int, _Part] = field(default_factory=dict[int, _Part])
 
     @property
     def has_begun(self) -> bool:
@@ -136,7 +131,9 @@ class Fold:
             case TextWasThinking():
                 self._text_was_thinking()
             case Repeated(restarts=True):
-                self._clear()
+                for kept in (self._parts, self._calls, self.malformed, self.cut_off):
+                    kept.clear()
+                self.options = ()
             case _:
                 self._note(event)
 
@@ -223,7 +220,7 @@ class Fold:
         folded: list[FoldedCall] = []
         for number, call in enumerate(ordered):
             asked = ToolCall(
-                id=self._call_id(number),
+                id=self.call_id(number),
                 wire_id=call.wire_id,
                 name=call.name,
                 arguments=call.text,
@@ -244,11 +241,11 @@ class Fold:
                 parts.append(next(calls).call)
             elif part.is_thinking and (text or part.echo is not None):
                 parts.append(
-                    Thinking(text=text, provider=self._provider, model=self._model, echo=part.echo, tag=part.tag)
+                    Thinking(text=text, provider=self.provider, model=self.model, echo=part.echo, tag=part.tag)
                 )
             elif text or part.echo is not None:
                 parts.append(Text(text=text, echo=self._echo_of(part), written=part.written))
         return Message(role="assistant", parts=tuple(parts), stop=self.stop, turn=turn)
 
     def _echo_of(self, part: _Part) -> Echo | None:
-        return None if part.echo is None else Echo(provider=self._provider, model=self._model, value=part.echo)
+        return None if part.echo is None else Echo(provider=self.provider, model=self.model, value=part.echo)

@@ -207,26 +207,22 @@ class _Walker:
         return self._told(node, key, role, [*children, *filter(None, calls)])
 
     def _told(self, node: Node, key: str, role: str, children: list[Part]) -> Part:
-        children, origin = self._owned(children, ROLES.get(role, ""))
+        origin = ROLES.get(role, "")
+        # Results alone are their server's, and images alone are those of the results in the message, or just before it.
+        before = " or ".join(dict.fromkeys(self._servers))
+        self._servers.clear()
+        servers = [child.origin or "tool" for child in children if child.kind == "result"]
+        if children and all(child.kind in {"result", "image"} for child in children):
+            if servers:
+                origin, children = servers[0], [replace(child, origin=child.origin or servers[0]) for child in children]
+            elif before and origin == USER:
+                origin, children = before, [replace(image, origin=before) for image in children]
         shown = [child for child in children if child.kind != "thinking" and child.preview] or children
         words = " · ".join(f"{child.name} {child.preview}".strip() for child in shown[:_MOST_SHOWN] if child.preview)
         part = self._part(node, key, "message", words=words, label=role, origin=origin, children=children)
         if len(children) == 1 and children[0].label in _PLAIN and not children[0].children:
             return replace(part, says=children[0].says, children=())  # a lone text is the message's own
         return part
-
-    def _owned(self, children: list[Part], origin: str) -> tuple[list[Part], str]:
-        """Say whose results a message holds, and whose images: those of the results in it, or just before it."""
-        before = " or ".join(dict.fromkeys(self._servers))
-        self._servers.clear()
-        servers = [child.origin or "tool" for child in children if child.kind == "result"]
-        if not children or any(child.kind not in {"result", "image"} for child in children):
-            return children, origin
-        if servers:
-            return [replace(child, origin=child.origin or servers[0]) for child in children], servers[0]
-        if not before or origin != USER:
-            return children, origin
-        return [replace(image, origin=before) for image in children], before
 
     def _images(self, node: Node | None, key: str, origin: str) -> list[Part]:
         images = enumerate(_elements(node))

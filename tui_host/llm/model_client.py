@@ -47,17 +47,22 @@ LIST_SECONDS, CLOSE_SECONDS = 15.0, 2.0
 _MOST_BYTES = 16 << 20  # of a list of models or a refusal
 
 
+@dataclass(eq=False)
 class ModelClient:
     """Talks to providers and records every byte. One object for the whole program, safe for concurrent turns.
 
     Each request is sent once, unchanged, without retries or redirects.
     """
 
-    def __init__(self, recorder: Recording, environment: Mapping[str, str]) -> None:
-        self._environment = environment
-        self._recorder = recorder
-        self._clients: dict[tuple[object, ...], httpx.AsyncClient] = {}  # by provider and way to it
-        self._short_ids: set[str] = set()  # providers that have refused the ids which they gave themselves
+    _recorder: Recording
+    _environment: Mapping[str, str]
+    # By provider and way to it.
+    _clients: dict[tuple[object, ...], httpx.AsyncClient] = field(
+        default_factory=dict[tuple[object, ...], httpx.AsyncClient]
+    )
+    _short_ids: set[str] = field(
+        default_factory=set[str]
+    )  # providers that have refused the ids which they gave themselves
 
     async def list_models(self, provider: Provider) -> tuple[str, ...]:
         """Return the models reported by a provider, in its order. Raises `ModelError` if it is unreachable or refuses."""
@@ -115,12 +120,25 @@ class ModelClient:
             raise fault from error
         finally:
             current_place.reset(token)
-        if not response.is_success:
-            try:
-                raise await self._refusal(provider, outgoing, response)
-            finally:
-                await close(response)
-        return response
+        if response.is_success:
+            return response
+        try:
+            body = await _body(response)
+        except (httpx.HTTPError, codings.CodingError):
+            body = b""  # the status is enough; the tap has recorded the bytes
+        finally:
+            await close(response)
+        error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
+        if SHORT_IDS.search(error.what) and provider.name not in self._short_ids:
+            # The next request to this provider has short ids, so the same conversation may pass.
+            self._short_ids.add(provider.name)
+            error.passes, error.remedy = True, "ask again: calls get ids of nine letters and digits from now on"
+        error.what = redacted(error.what, outgoing)
+        error.where = where(provider, outgoing)
+        error.exchange = exchange_of(response.request)
+        if response.status_code in {401, 403}:
+            error.remedy = f"check the credential: {credential_place(provider)}"
+        raise error
 
     async def aclose(self) -> None:
         """Close every connection, within a time."""
@@ -149,23 +167,6 @@ class ModelClient:
             client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
             self._clients.setdefault(way, client)
         return self._clients[way]
-
-    async def _refusal(self, provider: Provider, outgoing: Outgoing, response: httpx.Response) -> ModelError:
-        try:
-            body = await _body(response)
-        except (httpx.HTTPError, codings.CodingError):
-            body = b""  # the status is enough; the tap has recorded the bytes
-        error = dialect(provider.dialect).error(response.status_code, header_pairs(response.headers.raw), body)
-        if SHORT_IDS.search(error.what) and provider.name not in self._short_ids:
-            # The next request to this provider has short ids, so the same conversation may pass.
-            self._short_ids.add(provider.name)
-            error.passes, error.remedy = True, "ask again: calls get ids of nine letters and digits from now on"
-        error.what = redacted(error.what, outgoing)
-        error.where = where(provider, outgoing)
-        error.exchange = exchange_of(response.request)
-        if response.status_code in {401, 403}:
-            error.remedy = f"check the credential: {credential_place(provider)}"
-        return error
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -228,7 +229,8 @@ class Stream:
         body = self._body = BodyAhead(response.stream)  # aiter_raw would pass each piece through two layers more
         self._group.start_soon(body.run)
         try:
-            answer = AnswerBody(self.provider, response, self.reader)
+            decoder = dialect(self.provider.dialect).decoder(response.headers.get("content-type", ""))
+            answer = AnswerBody(response.headers.get("content-encoding"), decoder, self.reader)
             try:
                 while answer.stop is None and not answer.is_made_up and (data := await body.take()):
                     events = answer.feed(data + await body.rest_of_secret(observed(response.request)))

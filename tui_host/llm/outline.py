@@ -88,18 +88,17 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
     cut = body[node.start : min(node.end, node.start + _LONGEST_ESCAPE * most)]
     text = cut.decode("utf-8", "ignore")
     is_whole = len(cut) == node.size
-    if node.kind == "string":
-        text = node.text(body) if is_whole else _unescaped(text[1:])
+    if node.kind == "string" and is_whole:
+        text = node.text(body)
+    elif node.kind == "string":
+        text = text[1:]
+        for size in range(len(text), max(len(text) - _LONGEST_ESCAPE - 1, -1), -1):  # the cut may be inside an escape
+            with suppress(ValueError):
+                text = str(json.loads(f'"{text[:size]}"', strict=False))
+                break
     line = " ".join(text[: 2 * most].split())
     is_whole = is_whole and len(text) <= 2 * most and len(line) <= most
     return line if is_whole else f"{line[: most - 1]}…"
-
-
-def _unescaped(text: str) -> str:
-    for size in range(len(text), max(len(text) - _LONGEST_ESCAPE - 1, -1), -1):  # the cut may be inside an escape
-        with suppress(ValueError):
-            return str(json.loads(f'"{text[:size]}"', strict=False))
-    return text
 
 
 def size_words(size: int) -> str:
@@ -152,17 +151,14 @@ class Comparison:
             return
         self.marks[new.key] = "~"
         self.earlier[new.key] = old
-        if new.kind == "messages":
-            self._messages(old.children, new.children)
-        else:
+        if new.kind != "messages":
             self._both(old.children, new.children, old.key, new.key)
-
-    def _messages(self, old: Sequence[Part], new: Sequence[Part]) -> None:
-        most = min(len(old), len(new))
-        head = next((number for number in range(most) if not self._same(old[number], new[number])), most)
-        for number in range(head):  # nearly all of a conversation, which only grows
-            self._pair(old[number], new[number])
-        gone, come = old[head:], new[head:]
+            return
+        pairs = list(zip(old.children, new.children, strict=False))
+        head = next((number for number, pair in enumerate(pairs) if not self._same(*pair)), len(pairs))
+        for pair in pairs[:head]:  # nearly all of a conversation, which only grows
+            self._pair(*pair)
+        gone, come = old.children[head:], new.children[head:]
         before, after = map(self._previous.bytes_of, gone), map(self._now.bytes_of, come)
         for _, start, end, first, last in SequenceMatcher(None, list(before), list(after)).get_opcodes():
             for was, part in zip_longest(gone[start:end], come[first:last]):

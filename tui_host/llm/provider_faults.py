@@ -75,13 +75,23 @@ def refusal(status: int, headers: Sequence[tuple[str, str]], body: bytes) -> Mod
     """Make the error for a response with a bad status, with the provider's message and our remedy."""
     head = {name.lower(): value for name, value in headers}
     if 300 <= status < 400:
-        there = _origin(head.get("location", ""))
+        try:
+            parts = urlsplit(head.get("location", ""))
+            there = shown(parts) if parts.hostname else "another path"
+        except ValueError:
+            there = "somewhere that is no URL"
         remedy = f"set base_url to {there} if that is right"
         return ModelError(f"{status}: redirected to {there}", remedy=remedy, status=status)
     words, code = fault_words(body)
     named = f" {code}" if code and code not in words else ""
     what = f"{status}{named}: {words}" if words else f"{status}{named}, without a word"
-    error = _error(status, what, f"{code} {words}", wait_seconds(head))
+    wait: float | None = None
+    for name, divisor in (("retry-after", 1), ("retry-after-ms", 1000)):  # the second, OpenAI's and Azure's, wins
+        with suppress(KeyError, ValueError):
+            seconds = float(head[name]) / divisor
+            if 0 <= seconds < 10**9:
+                wait = seconds or None  # for a wait of 0 our own pause is good
+    error = _error(status, what, f"{code} {words}", wait)
     error.status = status
     if not error.is_full and (word := head.get("x-should-retry")) in {"true", "false"}:
         error.passes = word == "true"  # OpenAI and Anthropic say themselves whether another try helps
@@ -127,16 +137,6 @@ def _is_overflow(said: str) -> bool:
     return _TOO_LONG.search(said) is not None and _RATE.search(said) is None
 
 
-def wait_seconds(head: Mapping[str, str]) -> float | None:
-    """Return the seconds to wait by the headers, whose names are in lower case."""
-    for name, divisor in (("retry-after-ms", 1000), ("retry-after", 1)):  # the first is OpenAI's and Azure's
-        with suppress(KeyError, ValueError):
-            seconds = float(head[name]) / divisor
-            if 0 <= seconds < 10**9:
-                return seconds or None  # for a wait of 0 our own pause is good
-    return None
-
-
 def _words(words: JSON) -> str:
     if isinstance(words, str):
         return words.strip()[:MOST_WORDS]
@@ -154,11 +154,3 @@ def _code(fault: Mapping[str, JSON]) -> str:
         return status[:100]
     codes = (fault.get("code"), fault.get("type"))
     return next((str(code)[:100] for code in codes if code and isinstance(code, str | int) and code is not True), "")
-
-
-def _origin(location: str) -> str:
-    try:
-        parts = urlsplit(location)
-        return shown(parts) if parts.hostname else "another path"
-    except ValueError:
-        return "somewhere that is no URL"

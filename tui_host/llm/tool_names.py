@@ -35,11 +35,6 @@ class NameRule:
         is_begun = re.match(f"[{self.first}]", text) is not None
         return (text if is_begun else f"t{text}")[: self.limit]
 
-    def hashed(self, name: str, *, of: str) -> str:
-        """Shorten a name to fit with a hash of the original name, which keeps it unique."""
-        digest = hashlib.sha256(of.encode("utf-8", "backslashreplace")).hexdigest()[:_HASH]
-        return f"{self.clean(name)[: self.limit - _HASH - 1]}_{digest}"
-
 
 OPENAI_NAMES = NameRule()
 TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)  # of plain-text tool protocols: letters of any script
@@ -61,8 +56,10 @@ class NameTable:
         for tool, name in names.items():
             if name not in used:
                 # The number counts only if a real tool already has a name that ends in that hash.
-                hashes = (rule.hashed(name, of="\0".join((*tool, str(number)))) for number in count())
-                names[tool] = next(made for made in hashes if made not in used)
+                texts = ("\0".join((*tool, str(number))).encode("utf-8", "backslashreplace") for number in count())
+                hashes = (hashlib.sha256(text).hexdigest()[:_HASH] for text in texts)
+                made = (f"{rule.clean(name)[: rule.limit - _HASH - 1]}_{digest}" for digest in hashes)
+                names[tool] = next(fitting for fitting in made if fitting not in used)
                 used.add(names[tool])
         return cls(names)
 
