@@ -149,7 +149,7 @@ class Calls:
             remedy = f"there is {', '.join(near)}" if near else ""
             raise TuiHostError(f"there is no tool {self._spoken(meant.name)}", remedy=remedy)
         value = read_arguments(meant.arguments)
-        offered = offer.table.name(tool.server, tool.name)
+        offered = offer.table.names[tool.server, tool.name]
         outcome.resolved_from = meant.name if meant.name != offered else ""
         if offered in self.request.adapted:
             value = self.request.adapted[offered].original(value)

@@ -141,7 +141,7 @@ def offer_of(
     if before is not None and before.made_of == made_of:
         return before
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-    own = known = behind = Tools(_spec(tool, table.name(tool.server, tool.name)) for tool in tools)
+    own = known = behind = Tools(_spec(tool, table.names[tool.server, tool.name]) for tool in tools)
     if is_hub:
         own, known = Tools(HUB_TOOLS), Tools((*HUB_TOOLS, *behind))
     adapted = {spec.name: schema for spec in own if (schema := adapt(spec.schema, schemas)).changes}

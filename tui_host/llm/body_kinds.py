@@ -32,7 +32,12 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
     asked = body.get("input")
     if "model" in body and (isinstance(asked, str) or are_objects(asked)):
         return ("openai-responses",)
-    messages = _messages(body)
+    are_messages = are_objects(body.get("messages")) and "choices" not in body
+    messages = [mapping(message) for message in items(body["messages"])] if are_messages else []
+    if "model" not in body:
+        # Azure and Bedrock have the model in the address: another usual member stands in for it.
+        has_roles = all({"role", "content"} <= message.keys() for message in messages)
+        messages = messages if has_roles and body.keys() & _BESIDE_MESSAGES else []
     if messages:
         kinds = {said(mapping(block).get("type")) for message in messages for block in items(message.get("content"))}
         has_blocks = bool(kinds & {"tool_use", "tool_result", "thinking"})
@@ -51,17 +56,6 @@ def request_kinds(body: Mapping[str, JSON]) -> Sequence[str]:
     is_plain = "max_tokens" in body and not items(body.get("tools"))
     has_two_roles = {said(message.get("role")) for message in messages} <= {"user", "assistant"}
     return ("openai", "anthropic", "ollama") if is_plain and has_two_roles else ("openai", "ollama")
-
-
-def _messages(body: Mapping[str, JSON]) -> Sequence[Mapping[str, JSON]]:
-    if not are_objects(body.get("messages")) or "choices" in body:
-        return ()
-    messages = [mapping(message) for message in items(body["messages"])]
-    if "model" in body:
-        return messages
-    # Azure and Bedrock have the model in the address: another usual member stands in for it.
-    has_roles = all({"role", "content"} <= message.keys() for message in messages)
-    return messages if has_roles and body.keys() & _BESIDE_MESSAGES else ()
 
 
 def are_objects(value: JSON) -> bool:

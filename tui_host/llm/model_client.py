@@ -246,26 +246,20 @@ class Stream:
         finally:
             await body.stop()
             await close(response)
-        error = self._error(outgoing, answer, fault)
-        if error is not None:
-            error.where = where(self.provider, outgoing)
-            error.status, error.exchange = response.status_code, exchange_of(response.request)
-            raise error from fault
-
-    def _error(self, outgoing: Outgoing, answer: AnswerBody, fault: Exception | None) -> ModelError | None:
-        # A fault of the connection after a good end does not matter.
         if answer.failure is not None or answer.stop == "failed":
             error = failure(answer.failure)
             error.what = redacted(error.what, outgoing)
         elif answer.stop != "cut":
-            return None
+            return  # a fault of the connection after a good end does not matter
         elif fault is not None:
             error = fault_of(self.provider, outgoing, fault, answer.size)
             error.passes = not answer.size and isinstance(fault, httpx.RemoteProtocolError | httpx.ReadError)
         else:
             error = ModelError(f"the answer broke off after {answer.size:,} bytes, without an end", remedy="try again")
             error.passes = not answer.size  # a refusal, but with status 200
-        return error
+        error.where = where(self.provider, outgoing)
+        error.status, error.exchange = response.status_code, exchange_of(response.request)
+        raise error from fault
 
 
 def _request(

@@ -193,6 +193,12 @@ def text_of(parts: Sequence[Part], between: str = "") -> str:
     return between.join(part.text for part in parts if isinstance(part, Text))
 
 
+def message_of(role: str, member: str, blocks: Iterable[Mapping[str, JSON]]) -> Sequence[JSON]:
+    """Return a message with the blocks that are not empty; none without blocks, which would be refused."""
+    kept = [block for block in blocks if block]
+    return [{"role": role, member: kept}] if kept else []
+
+
 def arguments_text(text: str) -> str:
     """Return a call's arguments as written by the model; anything but an object is wrapped, for some servers parse them."""
     value = arguments_object(text)

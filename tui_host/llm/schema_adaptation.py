@@ -119,11 +119,8 @@ class _Adapter:
                 self.changes.append(f"wrote {flag} as a number")
                 if adapted.pop(flag) and bound in adapted:
                     adapted[flag] = adapted.pop(bound)
-        if (
-            self._rules.items
-            and "array" in (adapted.get("type"), *items(adapted.get("type")))
-            and "items" not in adapted
-        ):
+        is_array = "array" in (adapted.get("type"), *items(adapted.get("type")))
+        if self._rules.items and is_array and "items" not in adapted:
             self.changes.append("added items to arrays")
             adapted["items"] = {}
         return self._renamed(adapted)

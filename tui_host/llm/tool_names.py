@@ -26,9 +26,6 @@ class NameRule:
     rest: str = "A-Za-z0-9_-"
     limit: int = 64
 
-    def allows(self, name: str) -> bool:
-        return len(name) <= self.limit and re.fullmatch(f"[{self.first}][{self.rest}]*", name) is not None
-
     def clean(self, name: str) -> str:
         """Replace forbidden characters and shorten the name; two names may become equal."""
         text = re.sub(f"[^{self.rest}]", "_", name) or "_"
@@ -40,19 +37,19 @@ OPENAI_NAMES = NameRule()
 TEXT_NAMES = NameRule(first=r"\w", rest=r"\w.:-", limit=128)  # of plain-text tool protocols: letters of any script
 
 
+@dataclass(frozen=True, slots=True)
 class NameTable:
     """Maps the tool names of a request to servers and tools, and back. Names are looked up, never parsed."""
 
-    def __init__(self, names: Mapping[Known, str]) -> None:
-        self._names = names
-        self.known: Mapping[str, Known] = MappingProxyType({name: tool for tool, name in names.items()})
+    names: Mapping[Known, str]
+    known: Mapping[str, Known]
 
     @classmethod
     def make(cls, tools: Iterable[Known], rule: NameRule = OPENAI_NAMES) -> NameTable:
         """Name each tool `SERVER__TOOL`, with a hash if the name breaks a vendor's rule or is taken."""
         names = {tool: "__".join(tool) for tool in dict.fromkeys(tools)}
         taken = Counter(names.values())
-        used = {name for name, times in taken.items() if times == 1 and rule.allows(name)}
+        used = {name for name, times in taken.items() if times == 1 and rule.clean(name) == name}
         for tool, name in names.items():
             if name not in used:
                 # The number counts only if a real tool already has a name that ends in that hash.
@@ -61,11 +58,7 @@ class NameTable:
                 made = (f"{rule.clean(name)[: rule.limit - _HASH - 1]}_{digest}" for digest in hashes)
                 names[tool] = next(fitting for fitting in made if fitting not in used)
                 used.add(names[tool])
-        return cls(names)
-
-    def name(self, server: str, tool: str) -> str:
-        """Return the model's name for a tool. Raises `KeyError` if the tool is not in the table."""
-        return self._names[server, tool]
+        return cls(names, MappingProxyType({name: tool for tool, name in names.items()}))
 
     def resolve(self, name: str) -> Known | None:
         return self.known.get(resolve(name, self.known) or "")

@@ -81,7 +81,14 @@ def unread_call(
         names = called_in(plain if is_native else text, kind.grammar, tools)
         if any(tool_meant(name, tools) for name in names):
             return _unread(kind.name, f"the tool protocol {kind.name}", is_thinking=is_thinking)
-    return _behind_words(plain, tools) if besides in {"json", "function"} else None
+    # An object that ends the answer, but stands behind words in its line, may be an example: it is not run.
+    for words in _BEHIND_WORDS.finditer(plain) if besides in {"json", "function"} else ():
+        parsed = JsonCalls.grammar.parse(plain[words.end() :], tools, "end")
+        is_last = parsed is not None and words.end() + parsed.size == len(plain)
+        if parsed is not None and is_last and any(isinstance(call, ReadCall) for call in parsed.found):
+            reason = "the object stands behind words in its line; it must stand alone"
+            return UnreadCall(what=reason, remedy="", reason=reason)
+    return None
 
 
 def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
@@ -92,14 +99,3 @@ def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
         remedy=f"use {helps} (f4, --protocol)",
         reason="the call stands in the thinking alone; write it in the answer" if is_thinking else reason,
     )
-
-
-def _behind_words(text: str, tools: Sequence[ToolSpec]) -> UnreadCall | None:
-    # An object that ends the answer, but stands behind words in its line, may be an example: it is not run.
-    for words in _BEHIND_WORDS.finditer(text):
-        parsed = JsonCalls.grammar.parse(text[words.end() :], tools, "end")
-        is_last = parsed is not None and words.end() + parsed.size == len(text)
-        if parsed is not None and is_last and any(isinstance(found, ReadCall) for found in parsed.found):
-            reason = "the object stands behind words in its line; it must stand alone"
-            return UnreadCall(what=reason, remedy="", reason=reason)
-    return None

@@ -20,7 +20,7 @@ from tui_host.llm.body_framing import count_of, source
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Target
-from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object
+from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object, message_of
 from tui_host.llm.schema_adaptation import SchemaRules
 from tui_host.llm.tool_names import OPENAI_NAMES
 
@@ -82,7 +82,7 @@ class MessagesWriter(RequestWriter):
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        return _message("user", self._content(parts))
+        return message_of("user", "content", self._content(parts))
 
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
@@ -109,7 +109,7 @@ class MessagesWriter(RequestWriter):
                     blocks.append(echo)
         while blocks and blocks[-1].get("type") in _THINKING:
             blocks.pop()  # the API refuses an answer that ends in thinking, as one that was stopped may
-        return _message("assistant", blocks)
+        return message_of("assistant", "content", blocks)
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
@@ -120,7 +120,7 @@ class MessagesWriter(RequestWriter):
             written |= {"content": content} if content else {}
             written |= {"is_error": True} if result.is_error else {}
             blocks.append(written)
-        return _message("user", blocks)
+        return message_of("user", "content", blocks)
 
     def _content(self, parts: Sequence[Part]) -> Sequence[Mapping[str, JSON]]:
         blocks: list[Mapping[str, JSON]] = []
@@ -135,10 +135,6 @@ class MessagesWriter(RequestWriter):
 
 def _version(target: Target) -> str:
     return target.api_version or (_NEW_VERSION if target.service == NAME else _OLD_VERSION)
-
-
-def _message(role: str, blocks: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
-    return [{"role": role, "content": blocks}] if blocks else []  # the API refuses a message without blocks
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.messages import Ask, Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.outgoing import Target
 from tui_host.llm.provider_faults import fault_in
-from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object, text_of
+from tui_host.llm.request_writing import CallIds, RequestWriter, arguments_object, message_of, text_of
 from tui_host.llm.tool_names import NameRule
 
 NAME: Final = "gemini"
@@ -120,7 +120,7 @@ class GeminiWriter(RequestWriter):
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:
-        return _contents("user", [_said(part) for part in self.taken(parts)])
+        return message_of("user", "parts", [_said(part) for part in self.taken(parts)])
 
     @override
     def answer(self, message: Message) -> Iterable[JSON]:
@@ -143,7 +143,7 @@ class GeminiWriter(RequestWriter):
                     written.append(echo)
                 case _:
                     pass  # thoughts need not be sent back
-        return _contents("model", written)
+        return message_of("model", "parts", written)
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:
@@ -156,7 +156,7 @@ class GeminiWriter(RequestWriter):
             inside: dict[str, JSON] = {"parts": images} if images and self._is_new else {}
             beside += [] if inside else images
             responses.append({"functionResponse": {**self._named(result.call), "response": said, **inside}})
-        return _contents("user", responses + beside)
+        return message_of("user", "parts", responses + beside)
 
     def _named(self, call: ToolCall) -> dict[str, JSON]:
         return {**({"id": self.ids.of(call)} if call.wire_id else {}), "name": _NAMES.clean(call.name)}
@@ -178,11 +178,6 @@ def _refine(error: ModelError, body: bytes) -> None:
     elif waits and error.retry_after is None:
         error.passes, error.retry_after = True, max(waits)
         error.remedy = f"try again in {max(waits):.0f} s"
-
-
-def _contents(role: str, parts: Sequence[Mapping[str, JSON]]) -> Sequence[JSON]:
-    parts = [part for part in parts if part]
-    return [{"role": role, "parts": parts}] if parts else []
 
 
 def _said(part: Part) -> Mapping[str, JSON]:

@@ -26,7 +26,7 @@ def _read(tag: str, inside: str, tools: Sequence[ToolSpec]) -> Found:
 class Cherry(TextProtocol):
     """`<tool_use><name>…</name><arguments>{…}</arguments></tool_use>`, and results between tags."""
 
-    name: str = "cherry"
+    name = "cherry"
     stops: tuple[str, ...] = ("<tool_use_result>",)
     envelope: str = "</result>"
     grammar: Syntax = tag_grammar({"tool_use": ("<name>", "<arguments>")}, _read, results="tool_use_result")

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
-from tui_host.llm.messages import Message, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadText, Syntax, read_call
 from tui_host.llm.protocols.tags import element, tag_grammar
 from tui_host.llm.protocols.text_protocol import TextProtocol, Wording, result_text
@@ -68,9 +68,11 @@ def _demanded(inside: str, name: str) -> str:
 class Cline(TextProtocol):
     """Cline's protocol, without its file and terminal tools."""
 
-    name: str = "cline"
+    name = "cline"
     any_name: str = "SERVER__TOOL"
-    reads_resources: bool = True
+    reads_resources = True
+    thought_tags = ("thinking",)  # Cline keeps thinking in the history
+    thought_form = "<thinking>{text}</thinking>"
     between: str = "\n\n"
     grammar: Syntax = tag_grammar(
         {
@@ -87,7 +89,7 @@ class Cline(TextProtocol):
     @override
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
         servers: list[str] = []
-        for name in _servers(tools):
+        for name in dict.fromkeys(tool.server for tool in tools):
             lines, of_server = [f"## {name}"], [tool for tool in tools if tool.server == name]
             own = [tool for tool in of_server if tool.resources is None]
             lines += ["", "### Available Tools"] if own else []
@@ -105,11 +107,6 @@ class Cline(TextProtocol):
         return "\n\n".join(servers)
 
     @override
-    def thought_words(self, thought: Thinking) -> str:
-        # Cline keeps thinking in the history.
-        return f"<thinking>{thought.text}</thinking>" if thought.tag == "thinking" else ""
-
-    @override
     def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         tag = "task" if before is None else ""
         if before is not None and any(isinstance(part, Text) and f"<{_ASK}>" in part.written for part in before.parts):
@@ -119,7 +116,8 @@ class Cline(TextProtocol):
         words.add(f"\n</{tag}>" if tag else "", "frames what you said")
         if tag == "task":
             # Cline writes them, with the time, into each message. Here earlier messages never change: providers cache them.
-            names = "\n".join(f"- {name}" for name in _servers(tools)) or "(none)"
+            servers = dict.fromkeys(tool.server for tool in tools)
+            names = "\n".join(f"- {name}" for name in servers) or "(none)"
             details = f"# Connected MCP Servers\n{names}"
             words.add(f"\n\n<environment_details>\n{details}\n</environment_details>", "details of the environment")
 
@@ -155,7 +153,3 @@ def _uri_of(call: ToolCall, tools: Sequence[ToolSpec]) -> str:
     with suppress(ValueError):
         return text_or_empty(mapping(json.loads(call.arguments)).get("uri")) if reads else ""
     return ""
-
-
-def _servers(tools: Sequence[ToolSpec]) -> Sequence[str]:
-    return list(dict.fromkeys(tool.server for tool in tools))

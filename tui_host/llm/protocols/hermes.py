@@ -61,7 +61,7 @@ def _function_call(text: str, tools: Sequence[ToolSpec]) -> Found:
 class Hermes(TextProtocol):
     """Calls as JSON between tags, several at once."""
 
-    name: str = "hermes"
+    name = "hermes"
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
     grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, results="tool_response")

@@ -86,7 +86,7 @@ def _call(body: bytes, node: Node, tools: Sequence[ToolSpec]) -> ReadCall | None
 class JsonCalls(TextProtocol):
     """An answer is a call if it is a JSON object and nothing else."""
 
-    name: str = "json"
+    name = "json"
     keys: tuple[str, str] = _SPELLINGS[0]
     between: str = "\n\n"
     given: str = keys[1]
@@ -119,6 +119,6 @@ class JsonCalls(TextProtocol):
 class FunctionCalls(JsonCalls):
     """Like `json`, with the keys that tutorials use."""
 
-    name: str = "function"
+    name = "function"
     keys: tuple[str, str] = _SPELLINGS[1]
     given: str = keys[1]

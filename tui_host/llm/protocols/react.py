@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import (
     CUT,
     BrokenCall,
@@ -40,7 +40,6 @@ _SIGNS = re.compile(_LABELS, re.IGNORECASE)
 _NEXT_LABEL = re.compile(rf"\n(?={_LABELS})", re.IGNORECASE)
 _TAKES = re.compile(rf"{_ACTION}(?P<action>.*?)(?:\n{_INPUT}(?P<given>.*))?\Z", re.IGNORECASE | re.DOTALL)
 _BEGINS = re.compile(r"\**[A-Za-z思考行动输入观察最终答案问题 ]{0,14}\**[ \t]*")
-_THOUGHTS = frozenset(("Thought", "thought", "THOUGHT", "思考"))
 _NOTHING = frozenset(("none", "n/a", "na", "no action", "无"))
 _VALUE = re.compile(r"\s*`*(?:json)?\s*(?=[{\[])")
 _CALLED = re.compile(r"(?P<name>[^\s(]+)\((?P<inside>.*)\)\s*", re.DOTALL)
@@ -57,7 +56,11 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
     action, given = taken["action"], taken["given"]
     lines, _, last = action.rpartition("\n")
     may_grow = ending == "open" and _BEGINS.fullmatch(last) is not None  # the last line may become a label
-    if _is_prose(lines if may_grow else action, tools):
+    # A sentence after `Action:`, or a word that more lines follow, is no action.
+    said = lines if may_grow else action
+    may_be_prose = not said.lstrip().startswith(("{", "```")) and said.strip().partition("\n")[2].strip()
+    meant = _MEANT.match(said) if may_be_prose else None
+    if meant is not None and not meant["open"] and tool_meant(meant["name"], tools) is None:
         return Parsed(size=text.find("\n") + 1 or len(text))
     value = None if given is None else _VALUE.match(given)
     end = -1 if value is None or given is None else end_of_value(given, value.end())
@@ -74,27 +77,27 @@ def _parse(text: str, tools: Sequence[ToolSpec], ending: Ending) -> Parsed | Non
     return Parsed(size=size, found=() if call is None else (call,))
 
 
-def _is_prose(action: str, tools: Sequence[ToolSpec]) -> bool:
-    # A sentence after `Action:`, or a word that more lines follow, is no action.
-    if action.lstrip().startswith(("{", "```")) or not action.strip().partition("\n")[2].strip():
-        return False
-    meant = _MEANT.match(action)
-    return meant is not None and not meant["open"] and tool_meant(meant["name"], tools) is None
-
-
 def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bool) -> ReadCall | None:
-    """Read an action with its input; without one its arguments may stand in the action. None for a sentence."""
+    """Read an action with its input; without one it may be an object, or `NAME(…)`. None for a sentence."""
     if given is not None:
         value = given.strip().strip("`").removeprefix("json").strip()
         return _plain_call(name, value, tools) or read_call(name, value, tools)
     whole, called = _VALUE.match(name), _CALLED.fullmatch(name)
     if whole is not None:
         return _object_action(name[whole.end() :], tools)
-    if called is not None:
-        return _called(called["name"], called["inside"], tools)
-    if " " in name:
+    if called is None and " " in name:
         return None
-    raise BrokenCall(CUT if is_cut else f"there is no Action Input behind the Action {name[:60]!r}")
+    if called is None:
+        raise BrokenCall(CUT if is_cut else f"there is no Action Input behind the Action {name[:60]!r}")
+    name, names = called["name"], list(parameters(tool_meant(called["name"], tools)))
+    with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        # The values are literals; no code is run.
+        tree = ast.parse(f"f({called['inside']})", mode="eval").body
+        if isinstance(tree, ast.Call) and len(tree.args) <= len(names):
+            arguments = dict(zip(names, map(_literal, tree.args), strict=False))
+            arguments |= {value.arg: _literal(value.value) for value in tree.keywords if value.arg}
+            return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
+    raise BrokenCall(f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
 
 
 def _object_action(text: str, tools: Sequence[ToolSpec]) -> ReadCall:
@@ -122,19 +125,6 @@ def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | N
     return ReadCall(name=name, arguments=json.dumps({names[0]: text}, ensure_ascii=False))
 
 
-def _called(name: str, inside: str, tools: Sequence[ToolSpec]) -> ReadCall:
-    """Read an action written as `NAME(…)`."""
-    names = list(parameters(tool_meant(name, tools)))
-    with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        # The values are literals; no code is run.
-        tree = ast.parse(f"f({inside})", mode="eval").body
-        if isinstance(tree, ast.Call) and len(tree.args) <= len(names):
-            arguments = dict(zip(names, map(_literal, tree.args), strict=False))
-            arguments |= {value.arg: _literal(value.value) for value in tree.keywords if value.arg}
-            return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
-    raise BrokenCall(f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
-
-
 def _literal(node: ast.expr) -> JSON:
     # JSON's constants count too.
     words: dict[str, JSON] = {"true": True, "false": False, "null": None}
@@ -144,8 +134,9 @@ def _literal(node: ast.expr) -> JSON:
 class React(TextProtocol):
     """An answer holds one action, and an observation follows each."""
 
-    name: str = "react"
+    name = "react"
     stops: tuple[str, ...] = ("\nObservation:",)
+    thought_tags = frozenset(("Thought", "thought", "THOUGHT", "思考"))  # a ReAct prompt holds them all
     given: str = "input"
     grammar: Syntax = Syntax(signs=_SIGNS, begins=_BEGINS, parse=_parse)
 
@@ -159,11 +150,6 @@ class React(TextProtocol):
     @override
     def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         return f"Action: {call.name}\nAction Input: {call.arguments.strip() or '{}'}"
-
-    @override
-    def thought_words(self, thought: Thinking) -> str:
-        # A ReAct prompt holds all thoughts, actions and observations.
-        return f"{thought.tag}: {thought.text.rstrip()}\n" if thought.tag in _THOUGHTS else ""
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:

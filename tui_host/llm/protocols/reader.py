@@ -81,7 +81,9 @@ class HeldReader(Reader):
             case TextDelta():
                 events: list[ModelEvent] = []
                 for start in range(0, len(event.text), _SLICE):  # short pieces are cheap to search
-                    self._hold(replace(event, text=event.text[start : start + _SLICE]))
+                    piece = replace(event, text=event.text[start : start + _SLICE])
+                    self._start = self._start if self._text else piece.start
+                    self._text, self._last = self._text + piece.text, piece
                     events += self._scan()
                 return events
             case Stopped():
@@ -111,10 +113,6 @@ class HeldReader(Reader):
             events.append(PartEnded(kind="text", start=end, end=end, written=self._answer.rstrip()))
             self._answer, self._look = "", self._cut_rest
         return [*events, *self._cut_waiting()]
-
-    def _hold(self, piece: TextDelta) -> None:
-        self._start = self._start if self._text else piece.start
-        self._text, self._last = self._text + piece.text, piece
 
     def _take(self, size: int) -> TextDelta:
         # The bytes of a piece are those of all that its characters may have come in.
@@ -229,7 +227,8 @@ class HeldReader(Reader):
         inner = HeldReader(self._grammar, self._tools)
         inner._calls = self._calls
         inner._ending = self._ending if closing is None else "end"
-        inner._hold(replace(fence, text=fence.text[body:end]))
+        inner._text, inner._start = fence.text[body:end], fence.start
+        inner._last = replace(fence, text=inner._text)
         events = inner.finish()
         self._turn_to(self._in_text)
         if {type(event) for event in events} - {ThinkingDelta} not in _ALONE:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 from typing_extensions import override
 
@@ -41,18 +41,15 @@ class Wording:
                 TextPlace(source=source, message=self.number, start=start, end=len(self.text), words=words, call=call)
             )
 
-    def message(self) -> Message:
-        source = "host" if self.of.role in {"system", "tool"} else self.of.source
-        role = "user" if self.of.role == "tool" else self.of.role
-        parts = (*self.before, Text(text=self.text), *self.more)
-        return Message(role=role, parts=parts, stop=self.of.stop, turn=self.of.turn, source=source)
-
 
 class TextProtocol(ToolProtocol, ABC):
     """A tool protocol of plain text; its prompt has the placeholders `{tools}` and `{instructions}`."""
 
     grammar: Syntax
     stops: tuple[str, ...] = ()
+    # The tags of thinking that the imitated host sends back, and in which form: `line` has no white space behind it.
+    thought_tags: Collection[str] = ()
+    thought_form: str = "{tag}: {line}\n"
     envelope: str = ""  # what ends a result, such as a closing tag
     between: str = "\n"  # what stands between two results
     given: str = "arguments"  # the word for a call's arguments
@@ -75,11 +72,6 @@ class TextProtocol(ToolProtocol, ABC):
         del before, tools
         words.add(text)
 
-    def thought_words(self, thought: Thinking) -> str:
-        """Write thinking as the imitated host sends it back; empty if that host leaves it out."""
-        del thought
-        return ""
-
     @override
     def reader(self, tools: Sequence[ToolSpec], *, anywhere: bool = False) -> HeldReader:
         return HeldReader(self.grammar, tools, anywhere=anywhere)
@@ -89,20 +81,25 @@ class TextProtocol(ToolProtocol, ABC):
         """Write the conversation in words; the first message is the protocol's prompt."""
         written = [self._system(messages, tools)]
         for message in answered(messages):
+            before = written[-1].of if len(written) > 1 else None
+            if message.role == "system":
+                continue
+            if message.role == "assistant" or before is None or before.role == "assistant":
+                written.append(Wording(message, len(written)))
+            else:
+                written[-1].add("\n\n")  # some providers demand that the roles alternate
             if message.role == "assistant":
-                written.append(self._assistant(Wording(message, len(written)), tools))
-            elif message.role != "system":
-                before = written[-1].of if len(written) > 1 else None
-                if before is not None and before.role != "assistant":  # some providers demand that the roles alternate
-                    written[-1].add("\n\n")
-                else:
-                    written.append(Wording(message, len(written)))
+                self._assistant(written[-1], tools)
+            else:
                 self._from_user(message, written[-1], tools, before)
-        return Prepared(
-            messages=tuple(words.message() for words in written),
-            stop_sequences=self.stops,
-            places=tuple(place for words in written for place in words.places),
-        )
+        prepared: list[Message] = []
+        for words in written:
+            source = "host" if words.of.role in {"system", "tool"} else words.of.source
+            role = "user" if words.of.role == "tool" else words.of.role
+            parts = (*words.before, Text(text=words.text), *words.more)
+            prepared.append(replace(words.of, role=role, parts=parts, source=source))
+        places = tuple(place for words in written for place in words.places)
+        return Prepared(messages=tuple(prepared), stop_sequences=self.stops, places=places)
 
     @override
     def correction(self, reasons: Sequence[str], tools: Sequence[ToolSpec]) -> str:
@@ -149,18 +146,17 @@ class TextProtocol(ToolProtocol, ABC):
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
 
-    def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> Wording:
+    def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> None:
         for part in words.of.parts:
-            if isinstance(part, Thinking):
-                thought = self.thought_words(part)
-                words.add(thought)
-                words.before += [] if thought else [part]
+            if isinstance(part, Thinking) and part.tag in self.thought_tags:
+                words.add(self.thought_form.format(tag=part.tag, text=part.text, line=part.text.rstrip()))
+            elif isinstance(part, Thinking):
+                words.before.append(part)
             elif isinstance(part, Text):
                 words.add(part.written or part.text)
             elif isinstance(part, ToolCall):
                 before = "" if not words.text or words.text.endswith("\n") else "\n"
                 words.add(before + (part.written or self.write(part, tools)))
-        return words
 
 
 def result_text(result: ToolResult) -> str:

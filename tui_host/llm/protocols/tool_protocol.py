@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from tui_host.llm.events import ModelEvent
 from tui_host.llm.messages import Message, Text, ToolCall, ToolResult, ToolSpec
@@ -47,17 +47,17 @@ class Reader:
         return []
 
 
+@dataclass(eq=False)
 class ToolProtocol:
     """A way to offer tools to a model and to read its calls: a stateless object, made with its prompt's template.
 
     As it stands it is `native`: it leaves all to the dialect's own function calling and adds nothing to the prompt.
     """
 
-    name: str = "native"
-    reads_resources: bool = False  # without a form for reading them, no resource is offered
+    name: ClassVar[str] = "native"
+    reads_resources: ClassVar[bool] = False  # without a form for reading them, no resource is offered
 
-    def __init__(self, template: str = "") -> None:
-        self._template = template
+    _template: str = ""
 
     def prepare(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Prepared:
         """Return the conversation and the tools in the protocol's form."""
