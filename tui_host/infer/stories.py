@@ -167,11 +167,7 @@ class TapGroup:
     """The taps of a story."""
 
     own: list[TapStory]
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """The names of known hosts. Names of SDKs do not count: many hosts use an SDK."""
-        return frozenset(filter(is_host, (host for tap in self.own for host in tap.hosts)))
+    hosts: set[str]  # the names of known hosts; those of SDKs do not count: many hosts use an SDK
 
 
 def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
@@ -191,7 +187,7 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
     by_hand = {tap for pair, is_joined in links.items() if is_joined for tap in pair}
     for row in rows:
         for tap in row:
-            new = TapGroup([tap])
+            new = TapGroup([tap], set(filter(is_host, tap.hosts)))
             chosen = groups if tap.id in by_hand else []
             chosen = [group for group in chosen if _is_decided(group, new, links, joined=True)]
             if not chosen:
@@ -204,6 +200,7 @@ def grouped(taps: Iterable[TapStory], links: Links) -> Sequence[TapGroup]:
                 chosen = [group for group in near if new.hosts & group.hosts] or free
             for group in chosen:
                 new.own += group.own
+                new.hosts |= group.hosts
             new.own.sort(key=_order)
             groups = [*(group for group in groups if group not in chosen), new]
     return sorted(groups, key=lambda group: _order(group.own[0]))

@@ -102,11 +102,6 @@ class Story:
             self._places[key] = Place(session=self._session or None, turn=key[0] or None, step=key[1] or None)
         return self._places[key]
 
-    def before(self, capture: str, exchange: str) -> ExchangeKey | None:
-        """Return the previous exchange in the conversation of an exchange; None for the first exchange."""
-        asked = self.conversations.exchanges.get((capture, exchange))
-        return None if asked is None else asked.previous
-
     # Links.
 
     def joined(self) -> Sequence[JoinedCall]:
@@ -173,10 +168,3 @@ class Story:
             calling = list(map(host_named, self.frames.clients.values()))
             self._hosts = self.revision, hosts_by_speaker(self.speakers, calling)
         return self._hosts[1][exchange.speaker]
-
-    @property
-    def whose(self) -> Mapping[int, str]:
-        """The host of each turn, where the story has several hosts."""
-        asking = [exchange for exchange in self.conversations.exchanges.values() if not exchange.is_side_request]
-        hosts = {exchange.turn: host for exchange in reversed(asking) if (host := self.host_of(exchange))}
-        return hosts if len(self.hosts) > 1 else {}

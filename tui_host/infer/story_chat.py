@@ -61,37 +61,30 @@ class StoryChat:
             number = len(self._chat) - 1
             self._chat.put(number, replace(self._failure, what=f"{self._failure.what} ({self._failures:,} times)"))
         elif number is None:
-            self._note_change(exchange, is_asking=is_asking)
+            # A story may have many hosts and conversations at once: a change is noted.
+            last, self._last = self._last, exchange
+            before, words = exchange.parent if is_asking else exchange, ""
+            is_near = is_asking and before is not None and _side(before) == self._last_turn
+            question = "" if before is None or is_near else before.question
+            if question and last is not None and _side(last) != _side(exchange):
+                words = f'{"after" if is_asking else "to"} "{line(question, _NAME)}"'
+            if _side(exchange) == exchange.turn:
+                self._last_turn = exchange.turn
+            host_of = self._story.host_of
+            if self.names_hosts and (last is None or host_of(last) != host_of(exchange)):
+                name, asks = line(host_of(exchange), _NAME) or "a host without a name", " asks" if is_asking else ""
+                words = f"{name}, {words}" if words else f"{name}{asks}"
+            if words:
+                self._chat.add(NoteItem(turn=exchange.turn, kind="note", what=f"{words}:"))
             number = self._chat.add(item)
             self._failure, self._failures = item if isinstance(item, NoteItem) else None, 1
         elif key != _NOTE and self._chat[number] != item:  # an end never changes, and may stand for several exchanges
             self._chat.put(number, item)
         self._numbers[(*exchange.key, *key)] = number
 
-    def _note_change(self, exchange: ModelExchange, *, is_asking: bool) -> None:
-        # A story may have many hosts and conversations at once.
-        last, self._last = self._last, exchange
-        before, words = exchange.parent if is_asking else exchange, ""
-        is_near = is_asking and before is not None and _side(before) == self._last_turn
-        question = "" if before is None or is_near else before.question
-        if question and last is not None and _side(last) != _side(exchange):
-            words = f'{"after" if is_asking else "to"} "{line(question, _NAME)}"'
-        if _side(exchange) == exchange.turn:
-            self._last_turn = exchange.turn
-        host_of = self._story.host_of
-        if self.names_hosts and (last is None or host_of(last) != host_of(exchange)):
-            name, asks = line(host_of(exchange), _NAME) or "a host without a name", " asks" if is_asking else ""
-            words = f"{name}, {words}" if words else f"{name}{asks}"
-        if words:
-            self._chat.add(_note(exchange, f"{words}:"))
-
 
 def _side(exchange: ModelExchange) -> int | ExchangeKey:
     return exchange.root.key if exchange.root.is_side_request else exchange.turn
-
-
-def _note(exchange: ModelExchange, words: str) -> Item:
-    return NoteItem(turn=exchange.turn, kind="note", what=words)
 
 
 def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
@@ -99,7 +92,7 @@ def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
     first, messages = exchange.answer_place + 1, exchange.messages
     if exchange.repeated:
         words = f"{exchange.repeated:,} earlier messages were not captured: the request repeats them"
-        yield ("repeated",), _note(exchange, words)
+        yield ("repeated",), NoteItem(turn=exchange.turn, kind="note", what=words)
     spoken = [place for place in range(first, len(messages)) if messages[place].said] if exchange.text else []
     history = range(first, first + exchange.repeated) if exchange.tells_history else ()
     for place in sorted({*history, *spoken[-1:]}):
@@ -108,7 +101,8 @@ def _opening(exchange: ModelExchange) -> Iterator[_Keyed]:
                 yield ("repeated", str(place), str(number)), item
         elif exchange.is_side_request:
             words = line(" ".join(exchange.text.split()), _SIDE_REQUEST)
-            yield ("user",), _note(exchange, f'the host asks beside it: "{words}"')
+            words = f'the host asks beside it: "{words}"'
+            yield ("user",), NoteItem(turn=exchange.turn, kind="note", what=words)
         else:
             yield ("user",), UserItem(turn=exchange.turn, text=exchange.text)
 
@@ -163,7 +157,7 @@ def _items(exchange: ModelExchange, calls: Sequence[JoinedCall], unasked: int) -
     for joined in left.values():
         yield ("call", joined.call.key), _call(exchange, joined)
     if exchange.is_over and (trouble := _trouble(exchange, unasked)):
-        yield _NOTE, _note(exchange, trouble)
+        yield _NOTE, NoteItem(turn=turn, kind="note", what=trouble)
 
 
 def _trouble(exchange: ModelExchange, unasked: int) -> str:

@@ -20,8 +20,9 @@ from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
 from tui_host.errors import JSON, StoreError, TuiHostError
+from tui_host.infer.call_values import CallFrame
 from tui_host.infer.conversations.host_names import models_in_words, protocols_in_words
-from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of, pairings
+from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story import FoundLink, Story
 from tui_host.infer.story_chat import StoryChat
@@ -33,6 +34,7 @@ PATIENCE = 20  # the processor time of the last search, times this, must pass be
 LONGEST_SECONDS = 10.0  # the longest time between two searches while records come
 PER_PAGE, PER_LINKS = 250, 50  # the most records, and links or chat items, in one update: those change rows
 AHEAD = 40  # the most updates in the queue; reading stops until some are taken
+_MOST_PAIRS = 9  # the most pairs to choose among by hand: a digit each
 _LINKS_FROM = 1 << 48  # the first number of the links' records: no capture has as many records
 
 
@@ -222,8 +224,18 @@ class LiveStory:
         return self._store.data_version(), is_due, bool(self._heads)
 
     def pairings(self, calls: Container[str], record: tuple[str, int]) -> Sequence[Pairing]:
-        """Return what the frame of a record, or else some calls, may be joined with by hand."""
-        return pairings(self._joined, list(self.story.frames.sent.values()), calls=calls, record=record)
+        """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
+        (capture, seq), frames = record, list(self.story.frames.sent.values())
+        own = [frame for frame in frames if frame.key[0] == capture]
+        own = [frame for frame in own if seq in {frame.key[1], frame.answer and frame.answer.seq}]
+        pairs = [(call, frame) for call in self._joined if own or call.call.key in calls for frame in own or frames]
+
+        def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:
+            call, frame = pair  # what is joined first, then what may be, then what has the same tool
+            likely = (frame in call.sent, frame in call.rivals, call.tool == frame.tool, True)
+            return likely.index(True), abs(frame.at_ns - call.call.at_ns)
+
+        return [pairing_of(*pair) for pair in sorted(pairs, key=rank)[:_MOST_PAIRS]]
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks. After a `StoreError` `version` changes, and another call reads the rest."""
@@ -235,7 +247,15 @@ class LiveStory:
                 for reader in self._readers.values():
                     reader.has_more = True
             if time.monotonic() - self._looked_for_taps >= TAPS_SECONDS:
-                self._look_for_taps()
+                self._looked_for_taps, self._is_changed = time.monotonic(), False
+                tap_story, before = Stories(self._store).get(self._session), self._readers
+                readers = {} if tap_story is None else readers_of(self._store, tap_story)
+                self._readers = {name: before.get(name, reader) for name, reader in readers.items()}
+                self._heads = {name: head for name, head in self._heads.items() if name in readers}
+                running = frozenset(name for name, reader in readers.items() if reader.is_live)
+                title, is_live = ("", False) if tap_story is None else (tap_story.title, tap_story.live)
+                is_stale = self._state.is_stale or not before.keys() <= readers.keys()
+                self._change(replace(self._state, title=title, live=is_live, running=running, is_stale=is_stale))
             while time.monotonic() < until and len(self.updates) < AHEAD and (records := self._next_records()):
                 self.updates.append(StoryUpdate(records=records, state=self._state))
             is_read = not any(reader.has_more for reader in self._readers.values())
@@ -248,7 +268,7 @@ class LiveStory:
             is_first = self._joined_at < 0 and is_given  # whoever opens a story waits for the links
             if self._joined_at != story.revision and (is_first or time.monotonic() >= self._join_at):
                 began, took = time.monotonic(), time.thread_time()
-                self._tell(self._new_links() if is_read else ())  # more records could change a link
+                self._tell(with_links=is_read)  # more records could change a link
                 took = time.thread_time() - took
                 self._join_at = began + min(max(JOIN_SECONDS, PATIENCE * took), LONGEST_SECONDS)
             self._change(replace(self._state, is_whole=is_given and self._joined_at == story.revision))
@@ -280,32 +300,34 @@ class LiveStory:
                 raise
         return records
 
-    def _look_for_taps(self) -> None:
-        self._looked_for_taps, self._is_changed = time.monotonic(), False
-        tap_story, before = Stories(self._store).get(self._session), self._readers
-        readers = {} if tap_story is None else readers_of(self._store, tap_story)
-        running = frozenset(name for name, reader in readers.items() if reader.is_live)
-        self._readers = {name: before.get(name, reader) for name, reader in readers.items()}
-        self._heads = {name: head for name, head in self._heads.items() if name in readers}
-        state = replace(
-            self._state, running=running, is_stale=self._state.is_stale or not before.keys() <= readers.keys()
-        )
-        if tap_story is None:
-            self._change(replace(state, title="", live=False))
-        else:
-            self._change(replace(state, title=tap_story.title, live=tap_story.live))
-
     def _change(self, state: StoryState) -> None:
         if state != self._state:
             self._state = state
             self.updates.append(StoryUpdate(state=state))
 
-    def _tell(self, links: Sequence[Record]) -> None:
-        """Hand over new links, and what is new in the chat and of the names."""
-        story, is_shown, had_one_host = self.story, len(self._chat) > 0, not self._telling.names_hosts
+    def _tell(self, *, with_links: bool) -> None:
+        """Hand over what is new in the chat and of the names, and links found since the last time."""
+        story, new = self.story, dict[tuple[object, ...], FoundLink]()
+        if with_links:
+            self._joined_at, self._joined = story.revision, story.joined()
+            links: dict[tuple[object, ...], FoundLink] = {}
+            for found_link in story.links():  # by what they join, without their words and certainty
+                link, span = found_link.link, found_link.link.span
+                ends = (found_link.capture, link.relation, link.call, span.exchange, span.seq, not link.call and span)
+                links[ends] = found_link
+            for ends, earlier in self._given.items():  # what was handed over is stale if a link is gone or less sure
+                if ends not in links or links[ends].link.known == "maybe" != earlier.link.known:
+                    self._state = replace(self._state, is_stale=True)
+            new = {ends: link for ends, link in links.items() if ends not in self._given}
+        first = _LINKS_FROM + len(self._given) + 1
+        self._given |= new
+        records = [link.record(first + number, 0, 0) for number, link in enumerate(new.values())]
+        is_shown, had_one_host = len(self._chat) > 0, not self._telling.names_hosts
         self._telling.tell()
         items = [(number, self._chat[number]) for number in self._chat.changed_since(self._shown)]
         self._shown = self._chat.revision
+        asking = [exchange for exchange in story.conversations.exchanges.values() if not exchange.is_side_request]
+        hosts = {exchange.turn: host for exchange in reversed(asking) if (host := story.host_of(exchange))}
         tools: dict[str, set[tuple[str, str]]] = {}
         for joined in story.joined():
             if joined.server:
@@ -316,28 +338,12 @@ class LiveStory:
             models=models_in_words(story.speakers),
             protocols=protocols_in_words(story.speakers),
             turns=story.conversations.turns,
-            whose=story.whose,
+            whose=hosts if len(story.hosts) > 1 else {},
             has_calls=bool(story.frames.sent),
             names={name: next(iter(named)) for name, named in tools.items() if len(named) == 1},
             is_stale=self._state.is_stale
             or (is_shown and had_one_host and self._telling.names_hosts),  # unnamed so far
         )
-        for start in range(0, max(len(items), len(links), 1), PER_LINKS):
+        for start in range(0, max(len(items), len(records), 1), PER_LINKS):
             page = slice(start, start + PER_LINKS)
-            self.updates.append(StoryUpdate(records=links[page], items=items[page], state=self._state))
-
-    def _new_links(self) -> Sequence[Record]:
-        """Return the links found since the last time; what was handed over is stale if a link is gone or less sure."""
-        self._joined_at, self._joined = self.story.revision, self.story.joined()
-        links: dict[tuple[object, ...], FoundLink] = {}
-        for found_link in self.story.links():  # by what they join, without their words and certainty
-            link, span = found_link.link, found_link.link.span
-            ends = (found_link.capture, link.relation, link.call, span.exchange, span.seq, not link.call and span)
-            links[ends] = found_link
-        for ends, earlier in self._given.items():
-            if ends not in links or links[ends].link.known == "maybe" != earlier.link.known:
-                self._state = replace(self._state, is_stale=True)
-        new = {ends: link for ends, link in links.items() if ends not in self._given}
-        first = _LINKS_FROM + len(self._given) + 1
-        self._given |= new
-        return [link.record(first + number, 0, 0) for number, link in enumerate(new.values())]
+            self.updates.append(StoryUpdate(records=records[page], items=items[page], state=self._state))

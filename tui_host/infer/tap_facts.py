@@ -53,26 +53,23 @@ class TapFacts:
             self.kind = self.kind or "llm"
             # All of the first 16, of the next 16 every 2nd, of the next 32 every 4th: hosts may change their model.
             number = self._requests
-            if record.kind == "request" and (self._may_ask or number % (1 << (number // _ALL).bit_length()) == 0):
-                self._read_request(record)
             self._requests += record.kind == "request"
+            is_read = record.kind == "request" and (self._may_ask or number % (1 << (number // _ALL).bit_length()) == 0)
+            # One reader for each request unless one is given: a tap keeps no bodies in memory.
+            requests = self._reader or RequestReader()
+            exchange = exchange_of(record, record.time_ns, requests) if is_read else None
+            if exchange is not None and exchange.messages:
+                if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:
+                    self.speakers.append(exchange.speaker)
+                # The question is that of the first request that offers tools, else of the first request.
+                if self._may_ask and (exchange.has_tools or not self.question):
+                    question = next(filter(None, (message.said for message in reversed(exchange.messages))), "")
+                    self.question = title_of(self._redact(question[:_READ])) or self.question
+                    self._may_ask *= not (question and exchange.has_tools)
+                self._may_ask = max(self._may_ask - 1, 0)
         elif record.wire == "mcp":
             self.kind = self.kind or ("stdio" if record.exchange is None else "http")
             if record.direction == "out" and b'clientInfo"' in record.data and len(self.clients) < _MOST:
                 self.clients += {client_in(record.data)} - {"", *self.clients}
         is_changed = before != (self.kind, self.question, len(self.clients), len(self.speakers))
         return self.text if is_changed else ""
-
-    def _read_request(self, record: Record) -> None:
-        # One for each request unless a reader is given: a tap keeps no bodies in memory.
-        exchange = exchange_of(record, record.time_ns, self._reader or RequestReader())
-        if exchange is None or not exchange.messages:
-            return
-        if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:
-            self.speakers.append(exchange.speaker)
-        # The question is that of the first request that offers tools, else of the first request.
-        if self._may_ask and (exchange.has_tools or not self.question):
-            question = next(filter(None, (message.said for message in reversed(exchange.messages))), "")
-            self.question = title_of(self._redact(question[:_READ])) or self.question
-            self._may_ask *= not (question and exchange.has_tools)
-        self._may_ask = max(self._may_ask - 1, 0)

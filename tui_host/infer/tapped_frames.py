@@ -40,10 +40,14 @@ class TappedFrames:
         if len(record.data) > MOST:  # an answer is known by its id alone
             head = read_frame(record.data, in_words=True).head
             message: Mapping[str, JSON] = {"error" if head.is_error else "result": {}}
-            keys = _keys(record, head.id) if head.answers else ()
+            identity = head.id if head.answers else None
         else:
             message = _message(record.data)
-            keys = () if (identity := message.get("id")) is None else _keys(record, canonical(identity))
+            identity = None if message.get("id") is None else canonical(message["id"])
+        # An id is counted in the HTTP exchange, if there is one, and on the connection.
+        places = [] if record.exchange is None else [f"exchange {record.exchange}"]
+        places.append(record.connection or "")
+        keys = [] if identity is None else [(record.capture, place, identity) for place in places]
         is_asking = isinstance(message.get("method"), str)
         if is_asking and record.direction == "out":
             self._ask(record, at_ns, message, keys)
@@ -84,19 +88,17 @@ class TappedFrames:
             case "tools/list":
                 self._calls.update(dict.fromkeys(keys, _LIST))
             case "notifications/cancelled":
-                call = self._called([(*line, canonical(params.get("requestId")))])
+                call = self._calls.get((*line, canonical(params.get("requestId"))))
                 # Some hosts cancel all requests at the end, answered ones too.
                 if call in self.sent and self.sent[call].answer is None:
                     self._put(replace(self.sent[call], is_dropped=True))
             case _:
                 pass
 
-    def _called(self, keys: Sequence[_Key]) -> FrameKey | None:
-        """Return the call of a request's id, by HTTP exchange first, else by connection."""
-        return next((call for key in keys if (call := self._calls.get(key)) is not None), None)
-
     def _answer(self, record: Record, message: Mapping[str, JSON], keys: Sequence[_Key]) -> None:
-        call, result = self._called(keys), message.get("result")
+        # By HTTP exchange first, else by connection.
+        call = next((call for key in keys if (call := self._calls.get(key)) is not None), None)
+        result = message.get("result")
         members = mapping(result)
         if call == _LIST:
             self._calls.update(dict.fromkeys(keys))
@@ -124,12 +126,6 @@ class TappedFrames:
     def _put(self, sent: CallFrame) -> None:
         self.sent[sent.key] = sent
         self.revision += 1
-
-
-def _keys(record: Record, identity: str) -> Sequence[_Key]:
-    """Return where an id is counted: in the HTTP exchange, if there is one, and on the connection."""
-    own = [] if record.exchange is None else [(record.capture, f"exchange {record.exchange}", identity)]
-    return [*own, (record.capture, record.connection or "", identity)]
 
 
 def client_in(data: bytes) -> str:

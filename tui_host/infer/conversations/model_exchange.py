@@ -243,8 +243,20 @@ class Conversations:
             exchange.turn, exchange.question = before.turn, before.question
             exchange.step = before.step + (not exchange.is_retry)
         else:
+            # It continues no results: it begins a turn, or is a side request of the newest.
             exchange.text = exchange.question = question
-            self._begin(exchange)
+            newest, last = self._newest, self._last
+            if newest is not None and last is not None and _is_beside(exchange, newest):
+                is_open = not last.is_over or (bool(last.calls()) and not last.children)
+                if is_open or _quotes(exchange, newest.text):
+                    exchange.is_side_request = True
+                    exchange.turn, exchange.step = newest.turn, last.step
+            if not exchange.is_side_request:
+                if newest is not None and _is_beside(newest, exchange) and _quotes(newest, exchange.text):
+                    newest.is_side_request = True  # hosts ask for a title first
+                else:
+                    self.turns += 1
+                exchange.turn, self._newest = self.turns, exchange
         self.exchanges[exchange.key] = exchange
         self._captures.add(exchange.key[0])
         self._by_mark.setdefault(exchange.mark, []).append(exchange)
@@ -282,21 +294,6 @@ class Conversations:
                 exchange.parent = next((answer for answer in chosen if not answer.children), chosen[0])
                 exchange.is_certain = bool(repeated) and len(chosen) == 1
                 return
-
-    def _begin(self, exchange: ModelExchange) -> None:
-        """Give an exchange that continues no results a turn: a new one, or the newest for a side request."""
-        newest, last = self._newest, self._last
-        if newest is not None and last is not None and _is_beside(exchange, newest):
-            is_open = not last.is_over or (bool(last.calls()) and not last.children)
-            if is_open or _quotes(exchange, newest.text):
-                exchange.is_side_request = True
-                exchange.turn, exchange.step = newest.turn, last.step
-                return
-        if newest is not None and _is_beside(newest, exchange) and _quotes(newest, exchange.text):
-            newest.is_side_request = True  # hosts ask for a title first
-        else:
-            self.turns += 1
-        exchange.turn, self._newest = self.turns, exchange
 
     def calls(self) -> Iterator[Call]:
         """Yield all calls that models made, in order, with what later requests tell of them."""

@@ -134,9 +134,19 @@ def message_of(body: bytes, part: Part) -> RequestMessage:
     parts: list[MessagePart] = []
     marks: list[tuple[str, ...]] = []  # what equal parts have in common, however hosts write them
     for piece in part.children if part.kind == "message" and part.children else (part,):
-        kind = _KINDS.get(piece.kind)
-        text = "" if kind is None else _decoded(body[slice(*piece.says)])
-        if kind is None or (kind == "text" and not text.strip()):
+        kind, data = _KINDS.get(piece.kind), body[slice(*piece.says)]
+        if kind is None:
+            continue
+        # A JSON string is decoded, the texts of blocks are joined, other JSON stays as written.
+        try:
+            value: JSON = read_json(data) if data else ""
+        except ValueError:
+            value = None
+        if isinstance(value, list):
+            texts = [text for block in value if isinstance(block, dict) and isinstance(text := block.get("text"), str)]
+            value = "\n".join(texts) if texts and len(texts) == len(value) else value
+        text = value if isinstance(value, str) else data.decode("utf-8", "replace")
+        if kind == "text" and not text.strip():
             continue
         start, end = piece.says if kind != "call" and piece.says[1] else (piece.start, piece.end)
         name, wire_id = piece.name, piece.wire_id
@@ -147,18 +157,6 @@ def message_of(body: bytes, part: Part) -> RequestMessage:
         marks.append((kind, wire_id, name if kind == "call" else "", words.strip()))
     role: _Role = "model" if part.kind in {"call", "thinking"} else _ROLES.get(part.label, "user")
     return RequestMessage(role=role, parts=tuple(parts), mark=hash((role, *marks)))
-
-
-def _decoded(data: bytes) -> str:
-    """Decode a JSON string, join the texts of blocks, or return other JSON as written."""
-    try:
-        value: JSON = read_json(data) if data else ""
-    except ValueError:
-        value = None
-    if isinstance(value, list):
-        texts = [text for block in value if isinstance(block, dict) and isinstance(text := block.get("text"), str)]
-        value = "\n".join(texts) if texts and len(texts) == len(value) else value
-    return value if isinstance(value, str) else data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

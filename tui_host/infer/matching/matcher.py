@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import TypeAlias
@@ -25,7 +25,6 @@ REPORTED_DIFFERENTLY = "reported differently"  # the remark on a call whose resu
 _SURE_NS = 20_000_000  # the most by which the clocks of two processes on one machine differ
 _PATIENCE_NS = 3000 * 1_000_000_000  # how long after a call its frame may be sent if the conversation does not continue
 _NEAR_NS = 300 * 10**9  # so soon a call is sent whose host asks no more
-_MOST_PAIRS = 9  # the most pairs to choose among: a digit each
 Choices: TypeAlias = Mapping[tuple[str, str, int], bool]
 """A person's choices: whether a call, by its key, is joined with a frame, by capture and record, or parted from it."""
 _Kind: TypeAlias = tuple[str, str, str]
@@ -82,11 +81,7 @@ class _Matching:
         self._taken: set[FrameKey] = set()
         self._lines = Counter(tapped.peers.values())  # how many connections each server has
         self._used: set[tuple[Hashable, Line]] = set()  # the connections that hosts use for certain
-        self._find_possible(tapped)
-
-    # What is possible: by name, arguments, host and time.
-
-    def _find_possible(self, tapped: TappedFrames) -> None:
+        # What is possible: by name, arguments, host and time.
         alike: dict[_Kind, list[CallFrame]] = defaultdict(list)
         for frame in self._frames.values():
             lean_arguments = lean(frame.arguments, self._tools.get((frame.server, frame.tool), {}))
@@ -147,9 +142,24 @@ class _Matching:
 
     def take_certain(self) -> bool:
         """Take the pairs whose text nothing else explains; where there are none, those that are the only ones left."""
-        possible = self._open_pairs()
+        possible = {
+            key: [call for call in calls if call not in self._sent]
+            for key, calls in self._calls_of.items()
+            if calls and key not in self._taken
+        }
         counts = Counter(call for calls in possible.values() for call in calls)
-        pairs = [(key, call) for key, calls in possible.items() if (call := self._told(key, calls))]
+        pairs: list[tuple[FrameKey, str]] = []
+        for key, calls in possible.items():
+            telling = [call for call in calls if self._repeats(key, call)]
+            if len(telling) != 1:
+                continue
+            rivals = [rival for rival in self._frames_of[telling[0]] if rival != key]
+            answer, rest = self._frames[key].answer, [call for call in calls if call != telling[0]]
+            # A short text tells only without other calls.
+            is_distinctive = answer is not None and len(next(iter(answer.texts), "")) >= DISTINCTIVE
+            is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
+            if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals):
+                pairs.append((key, telling[0]))
         for key, calls in possible.items() if not pairs else ():
             if len(calls) != 1 or counts[calls[0]] != 1:
                 continue
@@ -164,24 +174,13 @@ class _Matching:
             self._take(key, call, "value")
         return bool(pairs)
 
-    def _told(self, key: FrameKey, calls: Sequence[str]) -> str:
-        """Return the call whose result can only be a frame's answer; a short text is so only without other calls."""
-        telling = [call for call in calls if self._repeats(key, call)]
-        if len(telling) != 1:
-            return ""
-        rivals = [rival for rival in self._frames_of[telling[0]] if rival != key]
-        answer, rest = self._frames[key].answer, [call for call in calls if call != telling[0]]
-        is_distinctive = answer is not None and len(next(iter(answer.texts), "")) >= DISTINCTIVE
-        is_own = not rest or (is_distinctive and all(self._repeats(key, call) is False for call in rest))
-        return telling[0] if is_own and all(self._repeats(rival, telling[0]) is False for rival in rivals) else ""
-
     # Maybe.
 
     def take_likeliest(self) -> None:
         """Join what remains in order: first where the result repeats the answer."""
         for is_repeated in (True, False):
-            for key in self._open_pairs():
-                calls = [call for call in self._calls_of[key] if call not in self._sent]
+            for key, possible in self._calls_of.items():
+                calls = [call for call in possible if call not in self._sent and key not in self._taken]
                 likely = [call for call in calls if self._repeats(key, call) or not is_repeated]
                 if likely:
                     self._take(key, likely[0], "maybe")
@@ -195,17 +194,22 @@ class _Matching:
         if known != "maybe":
             self._used.add((self._calls[call].agent, self._frames[key].line))
 
-    def _open_pairs(self) -> dict[FrameKey, list[str]]:
-        return {
-            key: [call for call in calls if call not in self._sent]
-            for key, calls in self._calls_of.items()
-            if calls and key not in self._taken
-        }
-
     # What was found.
 
     def joined(self) -> Iterator[JoinedCall]:
-        results = dict(self._results())
+        # The places of each call's result, and whether only order says so: by its frame's answer where results have only an
+        # order, else by order.
+        results: dict[str, tuple[tuple[Result, ...], bool]] = {}
+        for group in self._groups:
+            fitting: list[Sequence[Call]] = []
+            for call in group:
+                answer = self._frames[self._sent[call.key][-1]].answer if call.key in self._sent else None
+                texts = ((place, place.results[0].text) for place in group)
+                fitting.append([place for place, text in texts if answer is not None and repeats(text, answer)])
+            is_whole = len({places[0].key for places in fitting if len(places) == 1}) == len(group)
+            for call, places in zip(group, fitting, strict=True):
+                is_told = len(self._texts[call.key]) == 1 or (is_whole and self._known[call.key] != "maybe")
+                results[call.key] = (places[0] if is_whole else call).results, not is_told
         certain = {frame for call, own in self._sent.items() if self._known[call] != "maybe" for frame in own}
         for key, call in self._calls.items():
             own = self._sent.get(key, [])
@@ -227,19 +231,6 @@ class _Matching:
                 rivals=tuple(self._frames[frame] for frame in rivals),
             )
 
-    def _results(self) -> Iterator[tuple[str, tuple[tuple[Result, ...], bool]]]:
-        """Yield the places of each call's result, and whether only order says so: by its frame's answer where results have only an order, else by order."""
-        for group in self._groups:
-            fitting: list[Sequence[Call]] = []
-            for call in group:
-                answer = self._frames[self._sent[call.key][-1]].answer if call.key in self._sent else None
-                texts = ((place, place.results[0].text) for place in group)
-                fitting.append([place for place, text in texts if answer is not None and repeats(text, answer)])
-            is_whole = len({places[0].key for places in fitting if len(places) == 1}) == len(group)
-            for call, places in zip(group, fitting, strict=True):
-                is_told = len(self._texts[call.key]) == 1 or (is_whole and self._known[call.key] != "maybe")
-                yield call.key, ((places[0] if is_whole else call).results, not is_told)
-
 
 # By hand: what a person may choose among. A choice beats all that is inferred.
 
@@ -252,26 +243,6 @@ class Pairing:
     frame: tuple[str, int]
     words: str
     is_joined: bool
-
-
-def pairings(
-    joined: Sequence[JoinedCall], frames: Sequence[CallFrame], *, calls: Container[str] = (), record: tuple[str, int]
-) -> Sequence[Pairing]:
-    """Return the pairs of the frame that a record is or answers, or else of the calls with these keys, the likeliest first."""
-    capture, seq = record
-    own = [
-        frame
-        for frame in frames
-        if frame.key[0] == capture and seq in {frame.key[1], frame.answer and frame.answer.seq}
-    ]
-    pairs = [(call, frame) for call in joined if own or call.call.key in calls for frame in own or frames]
-
-    def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:
-        call, frame = pair  # what is joined first, then what may be, then what has the same tool
-        likely = (frame in call.sent, frame in call.rivals, call.tool == frame.tool, True)
-        return likely.index(True), abs(frame.at_ns - call.call.at_ns)
-
-    return [pairing_of(*pair) for pair in sorted(pairs, key=rank)[:_MOST_PAIRS]]
 
 
 def pairing_of(call: JoinedCall, frame: CallFrame) -> Pairing:

@@ -139,7 +139,8 @@ class TapSource(SessionSource):
 
     @override
     def before(self, row: Row) -> Row | None:
-        key = self._following.story.before(row.capture, row.exchange)
+        asked = self._following.story.conversations.exchanges.get((row.capture, row.exchange))
+        key = None if asked is None else asked.previous
         number, _ = self.ladder.halves.get(key, (-1, -1)) if key is not None else (-1, -1)
         return None if number < 0 or self.ladder.rows[number].missing else self.ladder.rows[number]
 
