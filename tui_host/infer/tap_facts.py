@@ -56,8 +56,7 @@ class TapFacts:
             self._requests += record.kind == "request"
             is_read = record.kind == "request" and (self._may_ask or number % (1 << (number // _ALL).bit_length()) == 0)
             # One reader for each request unless one is given: a tap keeps no bodies in memory.
-            requests = self._reader or RequestReader()
-            exchange = exchange_of(record, record.time_ns, requests) if is_read else None
+            exchange = exchange_of(record, record.time_ns, self._reader or RequestReader()) if is_read else None
             if exchange is not None and exchange.messages:
                 if exchange.speaker not in self.speakers and len(self.speakers) < _MOST:
                     self.speakers.append(exchange.speaker)

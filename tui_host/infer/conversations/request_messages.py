@@ -134,9 +134,10 @@ def message_of(body: bytes, part: Part) -> RequestMessage:
     parts: list[MessagePart] = []
     marks: list[tuple[str, ...]] = []  # what equal parts have in common, however hosts write them
     for piece in part.children if part.kind == "message" and part.children else (part,):
-        kind, data = _KINDS.get(piece.kind), body[slice(*piece.says)]
+        kind = _KINDS.get(piece.kind)
         if kind is None:
             continue
+        data = body[slice(*piece.says)]
         # A JSON string is decoded, the texts of blocks are joined, other JSON stays as written.
         try:
             value: JSON = read_json(data) if data else ""
