@@ -198,7 +198,7 @@ async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfit
         for dialect in DIALECTS.values():
             table = NameTable.make(offered, dialect.name_rule)
             for server, tool in offered:
-                name = table.name(server, tool)
+                name = table.names[server, tool]
                 if name != f"{server}__{tool}":
                     changed.setdefault((tool, name), []).append(dialect.name)
         for (tool, name), dialects in changed.items():
