@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Generator, Iterable
@@ -37,7 +38,9 @@ def _write(path: str, capture: str, count: str) -> None:
     recorder = Recorder(store, Redactor(), capture=capture)
     shown = 0
     for number in islice(itertools.count(1), int(count) or None):
-        recorder.append(Record(wire="mcp", kind="frame", peer="math", data=b"%d" % number * 50))
+        recorder.append(
+            Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"%d " % number + os.urandom(99))
+        )
         for record in recorder.since(shown):
             shown = record.seq
         if number % 100 == 0:
@@ -122,7 +125,8 @@ def keep_session(store: Store, session: str, updated: int, *, words: bytes = b""
     recorder = Recorder(store, Redactor(), capture=f"of {session}", clock=FixedClock(wall_ns=updated))
     recorder.append(frame(b"start " + words))
     for number in range(count):
-        recorder.append(frame(b"%d " % number + words * 40, session=session))
+        place = f"math#{1 + number % 2}"  # alternately, so that no row holds several
+        recorder.append(frame(b"%d " % number + words * 40, session=session, connection=place))
     recorder.close()
     save(store, session, updated=updated)
     store.sessions.release(session)

@@ -270,6 +270,23 @@ def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(
     assert store.notices == []
 
 
+def test_frames_that_come_in_a_burst_share_rows_and_come_back_one_by_one(store: Store) -> None:
+    drafts = [frame(b"%d" % number * 30, session=SESSION, direction=("in", "out")[number % 2]) for number in range(300)]
+    drafts[200] = replace(drafts[200], malformed="cut off")
+    drafts[250] = replace(drafts[250], connection="math#2")
+    recorder = record(store, drafts)
+    seen = recorder.since(0)
+
+    assert store.read("SELECT count(*) FROM records") < [(20,)]
+    assert list(store.records(capture="c1")) == list(seen)
+    assert unstamped(store.records(capture="c1", after=130, until_seq=140)) == drafts[130:140]
+    asked = [1, 100, 129, 201, 251, 300]
+    assert store.plain_data("c1", asked) == {seq: drafts[seq - 1].data for seq in asked}
+    assert sum(traffic.frames for traffic in store.sessions.traffic(SESSION)) == len(drafts)
+    delete_session(store, SESSION)
+    assert list(store.records(capture="c1")) == []
+
+
 def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
     drafts = [llm("request", "x1", b"{}"), llm("response", "x1")]
     for number in range(2500):

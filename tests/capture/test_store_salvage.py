@@ -40,7 +40,8 @@ def a_database(path: Path, frames: int = 300) -> None:
     store = Store.open(path)
     for session in (FIRST, SECOND):
         save(store, session, turns=3)
-    record(store, [frame(b"%04d " % number * 150, session=FIRST) for number in range(frames)])
+    places = ("math#1", "math#2")  # alternately, so that no row holds several
+    record(store, [frame(b"%04d " % each * 150, session=FIRST, connection=places[each % 2]) for each in range(frames)])
     assert store.close()
 
 

@@ -178,8 +178,8 @@ def test_what_did_not_change_for_long_goes_with_captures_that_no_session_is_left
     store: Store, tmp_path: Path
 ) -> None:
     recorder = Recorder(store, Redactor(), capture="idle", clock=FixedClock(wall_ns=NOW - 100_000_000_000))
-    for _ in range(2500):
-        recorder.append(frame(b"never used"))
+    for number in range(2500):
+        recorder.append(frame(b"never used", connection=f"math#{number % 2}"))
     recorder.close()
     keep_session(store, FIRST, NOW - 50_000_000_000, words=b"canary-old")
     store.sessions.save_message(FIRST, 5, turn=0, text='{"text": "canary-old"}', time_ns=1)

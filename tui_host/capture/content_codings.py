@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 LIMIT = 64 << 20  # bytes that a body may decode to, at most
 RATIO, HARMLESS = 200, 1 << 20  # how many times its own length a body may decode to, from so many bytes on
-LEVEL, WINDOW_LOG = 6, 27  # of zstd; the largest window that any decoder takes without being told
+LEVEL, FAST, WINDOW_LOG = (
+    6,
+    1,
+    27,
+)  # of zstd, the second for what comes in bursts; the largest window that any decoder takes without being told
 
 _Inflate: TypeAlias = Callable[[bytes, int], tuple[bytes, bytes, bool]]
 """Takes bytes and a limit; returns what they decode to, what stands behind the end of the member, and whether it has ended."""
@@ -165,12 +169,12 @@ def decode_records(records: Iterable[Record]) -> tuple[bytes, str]:
     return b"".join(pieces), body.problem
 
 
-def compress(data: bytes, prefix: bytes = b"") -> bytes:
+def compress(data: bytes, prefix: bytes = b"", *, level: int = LEVEL) -> bytes:
     """Return one frame of zstd with a checksum, to be decompressed with an equal prefix."""
     zstd = _zstd()
     window_log = max(10, (len(prefix) + len(data)).bit_length())  # so that the whole prefix stays in sight
     options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: LEVEL,
+        zstd.CompressionParameter.compression_level: level,
         zstd.CompressionParameter.checksum_flag: 1,
         zstd.CompressionParameter.window_log: min(window_log, WINDOW_LOG),
     }

@@ -4,14 +4,14 @@ A body is a zstd frame whose prefix is an earlier body. The requests of a conver
 stands against the first of the group before, the others against the first of their own, and every 64th by itself. So no body is
 farther than 17 frames from its bytes. The records of an answer share one row, at the key of the first, since many small rows take
 twice the room: it unpacks to the number of records (4 bytes), a header for each, then the heads and the data of all, in order.
-An answer stands against the first answer of its session.
+An answer stands against the first answer of its session. Frames and lines that come in a burst share a row of the same form.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from struct import Struct, error
@@ -23,14 +23,21 @@ from tui_host.capture.store.schema import SEQ_BITS
 
 PlainRow: TypeAlias = "tuple[int, int, int, int, Kind, Direction | None, str | None, str | None, bytes]"
 """A record as it is stored without packing: key, place, time, monotonic time, kind, direction, encoding, head, data."""
-Part: TypeAlias = "tuple[int, int, int, Kind, str | None, bytes]"
-"""One record of an answer: key, time, monotonic time, kind, head, data."""
+Part: TypeAlias = "tuple[int, int, int, Kind, Direction | None, str | None, bytes]"
+"""One of the records in a row: key, time, monotonic time, kind, direction, head, data."""
 
 LONGEST, SPAN = 1024, 1 << 14
 """Records in one row, and keys from its first to its last, at most: where a record may stand is looked for no farther."""
-KINDS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")  # the order is part of the form
+BURST, MOST_OF_BURST = 8, 128
+"""Frames or lines, one behind the other at one place, that share a row: at least, since few gain nothing, and at most, since a damaged page costs all."""
+OF_ANSWERS: Final[Sequence[Kind]] = ("response", "chunk", "end", "error")
+OF_BURSTS: Final[Sequence[tuple[Kind, Direction | None]]] = (("frame", "in"), ("frame", "out"), ("line", "in"))
+_JOINED: Sequence[tuple[Kind, Direction | None]] = (*((kind, "in") for kind in OF_ANSWERS), *OF_BURSTS)
+_NUMBERS: Mapping[tuple[Kind, Direction | None], int] = {
+    joined: number for number, joined in enumerate(_JOINED)
+}  # the order is part of the form
 _HEADER = Struct("<BHqqII")
-"""The kind's place in `KINDS`; the distances to the record before in key, in monotonic clock, and how much farther the wall clock
+"""The place in `_JOINED`; the distances to the record before in key, in monotonic clock, and how much farther the wall clock
 went; the bytes of its head, 0 without one; the bytes of its data."""
 _COUNT = Struct("<I")
 SMALL, LARGE, GREAT = 512, 16 << 10, 16 << 20
@@ -147,10 +154,10 @@ def pack_run(run: Sequence[PlainRow]) -> bytes:
     headers: list[bytes] = [_COUNT.pack(len(run))]
     contents: list[bytes] = []
     for (last_key, _, last_time, last_mono, *_), row in pairwise((run[0], *run)):
-        key, _, time_ns, mono_ns, kind, _, _, text, data = row
+        key, _, time_ns, mono_ns, kind, direction, _, text, data = row
         head, step = (text or "").encode(), mono_ns - last_mono
         drift = time_ns - last_time - step
-        headers.append(_HEADER.pack(KINDS.index(kind), key - last_key, step, drift, len(head), len(data)))
+        headers.append(_HEADER.pack(_NUMBERS[kind, direction], key - last_key, step, drift, len(head), len(data)))
         contents += head, data
     return b"".join((*headers, *contents))
 
@@ -163,8 +170,8 @@ def unpack_run(key: int, time_ns: int, mono_ns: int, packed: bytes) -> Iterator[
         headers = [*_HEADER.iter_unpack(packed[_COUNT.size : at])]
     except error as damage:
         raise ValueError(str(damage)) from damage
-    for kind, key_step, step, drift, head_size, size in headers:
+    for number, key_step, step, drift, head_size, size in headers:
         key, mono_ns, time_ns = key + key_step, mono_ns + step, time_ns + step + drift
         head = packed[at : at + head_size].decode() if head_size else None
         at += head_size + size
-        yield key, time_ns, mono_ns, KINDS[kind], head, packed[at - size : at]
+        yield key, time_ns, mono_ns, *_JOINED[number], head, packed[at - size : at]

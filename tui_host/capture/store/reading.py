@@ -43,7 +43,6 @@ _SELECT = """
 """  # CROSS: records first, in their order
 _REACHING = f"{_SELECT} last > ? AND last <= ? AND records.key <= ? ORDER BY records.key"
 _IN_ORDER = f"{_SELECT} records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
-_PLAIN = "SELECT key, data FROM records WHERE size IS NULL AND last IS NULL AND encoding IS NULL AND key IN"
 
 
 class ReadableStore:
@@ -97,12 +96,10 @@ class ReadableStore:
         return next(self.records(capture=capture, after=seq - 1, until_seq=seq), None)
 
     def plain_data(self, capture: str, seqs: Sequence[int]) -> Mapping[int, bytes]:
-        """Return the bytes of records by number, of those that are stored as they came; at most 500."""
-        start = self._start_of(capture)
-        if start is None:
-            return {}
-        rows = self.read(f"{_PLAIN} ({', '.join('?' * len(seqs))})", *(start + seq for seq in seqs))
-        return {key - start: data for key, data in rows if isinstance(key, int) and isinstance(data, bytes)}
+        """Return the bytes of records by number, of those without a content coding."""
+        asked = frozenset(seqs)
+        found = self.records(capture=capture, after=min(seqs) - 1, until_seq=max(seqs))
+        return {record.seq: record.data for record in found if record.seq in asked and record.encoding is None}
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
@@ -217,11 +214,11 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
         data = bodies.unpack(connection, key, Packed(data, size, base))
         if isinstance(head, int):
             head, data = data[:head].decode(), data[head:]
-        parts: Sequence[Part] = [(key, time_ns, mono_ns, kind, head, data)]
+        parts: Sequence[Part] = [(key, time_ns, mono_ns, kind, direction, head, data)]
         if last is not None:
             parts = [*unpack_run(key, time_ns, mono_ns, data)]
         heads: list[Head | None] = []
-        for _, _, _, _, text, _ in parts:
+        for *_, text, _ in parts:
             if text is None:
                 heads.append(None)
                 continue
@@ -231,7 +228,7 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
     except (ValueError, TypeError, LookupError, RecursionError) as error:
         what = "what was kept of it is" if size is None else f"its {size} bytes are"
         malformed = f"{what} damaged on the disk: {error}"
-        parts = [(key, time_ns, mono_ns, kind, None, b"")]
+        parts = [(key, time_ns, mono_ns, kind, direction, None, b"")]
         heads = [None]
     return [
         (
@@ -240,7 +237,7 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
                 wire=wire,
                 kind=part_kind,
                 peer=peer,
-                direction=direction,
+                direction=part_direction,
                 place=place,
                 connection=connected,
                 exchange=exchange,
@@ -255,5 +252,7 @@ def _from_row(row: StoredRow, connection: sqlite3.Connection, bodies: Bodies) ->
                 mono_ns=None if part_mono == NO_TIME else part_mono,
             ),
         )
-        for (part_key, part_time, part_mono, part_kind, _, part_data), part_head in zip(parts, heads, strict=True)
+        for (part_key, part_time, part_mono, part_kind, part_direction, _, part_data), part_head in zip(
+            parts, heads, strict=True
+        )
     ]

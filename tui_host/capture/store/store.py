@@ -54,18 +54,19 @@ _SAVE_TURN = """
 _MESSAGES = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
 _ITEMS = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
 _MODELS = "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
-_TRAFFIC = """
-    SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum(wire = 'mcp' AND kind = 'frame'), sum(length(data))
+_MEMBERS = "coalesce(last + 1 - records.key, 1)"  # how many frames are in a row
+_TRAFFIC = f"""
+    SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum((wire = 'mcp' AND kind = 'frame') * {_MEMBERS}), sum(length(data))
     FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
-"""
+"""  # noqa: S608 - constants alone
 _CAPTURES = "SELECT id FROM captures WHERE key IN (SELECT capture FROM places WHERE session = ?) ORDER BY key"
-_PASSED = """
+_PASSED = f"""
     SELECT session, 'exchanges', count(DISTINCT capture || ' ' || exchange) FROM places
         WHERE wire = 'llm' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
     UNION ALL
-    SELECT session, 'frames', count(*) FROM places CROSS JOIN records ON records.place = places.key
+    SELECT session, 'frames', sum({_MEMBERS}) FROM places CROSS JOIN records ON records.place = places.key
         WHERE kind = 'frame' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
-"""
+"""  # noqa: S608 - constants alone
 
 
 class Traffic(NamedTuple):
