@@ -61,7 +61,7 @@ def image_of(block: ContentBlock) -> Image | str:
 
 def image_words(image: Image) -> str:
     """Describe an image: `image/png, 12.3 kB`."""
-    return f"{image.media_type}, {size_words(len(image.data) * 3 // 4)}"
+    return f"{image.media_type}, {size_words(len(image.data) * 3 // 4 - image.data[-2:].count('='))}"
 
 
 def refused_images(history: Sequence[Message], error: ModelError) -> str:
