@@ -277,7 +277,7 @@ def test_frames_that_come_in_a_burst_share_rows_and_come_back_one_by_one(store: 
     recorder = record(store, drafts)
     seen = recorder.since(0)
 
-    assert store.read("SELECT count(*) FROM records") < [(20,)]
+    assert len(store.read("SELECT key FROM records")) < 20
     assert list(store.records(capture="c1")) == list(seen)
     assert unstamped(store.records(capture="c1", after=130, until_seq=140)) == drafts[130:140]
     asked = [1, 100, 129, 201, 251, 300]
