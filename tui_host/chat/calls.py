@@ -93,13 +93,6 @@ class Calls:
                 await anyio.lowlevel.checkpoint_if_cancelled()  # if the turn was stopped, ask no more
                 asked = await self._apply_rules([*again, *later], group)
 
-    @property
-    def invalid(self) -> list[str]:
-        """The faults of all calls if no call could be run; otherwise empty."""
-        decisions = [outcome.decision for outcome in self.outcomes]
-        wrong = [made.words for made in decisions if made is not None and made.verdict == "invalid"]
-        return wrong if len(wrong) == len(decisions) else []
-
     def results(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> list[ToolResult]:
         """Return a result for each call, in order, also for those left open: `running` and `waiting` tell the model, `state` the user."""
         results: list[ToolResult] = []
@@ -263,7 +256,8 @@ class Calls:
     def _decided(self, outcome: Outcome, decision: Decision, group: TaskGroup) -> None:
         """Carry a decision out: run the call, or give it a result."""
         if not decision.is_approval:
-            outcome.result = wording.rejection_of(outcome.call, decision)
+            reason = f" The user's reason: {decision.reason}" if decision.reason else ""
+            outcome.result = wording.error_of(outcome.call, f"{wording.REJECTED[decision.by]}{reason}")
             self._record(outcome, decision, state="rejected")
             if decision.stop:
                 self.stop()

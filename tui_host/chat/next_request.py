@@ -141,33 +141,34 @@ def offer_of(
     if before is not None and before.made_of == made_of:
         return before
     table = NameTable.make(((tool.server, tool.name) for tool in tools), rule)
-    own = known = behind = Tools(_spec(tool, table.names[tool.server, tool.name]) for tool in tools)
+    offered: list[ToolSpec] = []
+    for tool in tools:
+        name, description, resources = table.names[tool.server, tool.name], tool.description, None
+        # The tool's own name precedes the description where the dialect's rule changed it.
+        if name != f"{tool.server}__{tool.name}":
+            description = f"{tool.name}: {description}" if description else tool.name
+        if tool.resources is not None:
+            resources = tuple(
+                ResourceSpec(
+                    uri=found.uri, name=found.name, description=found.description, is_template=found.is_template
+                )
+                for found in tool.resources
+            )
+        spec = ToolSpec(
+            name=name,
+            description=description,
+            schema=tool.schema,
+            server=tool.server,
+            tool=tool.name,
+            resources=resources,
+        )
+        offered.append(spec)
+    own = known = behind = Tools(offered)
     if is_hub:
         own, known = Tools(HUB_TOOLS), Tools((*HUB_TOOLS, *behind))
     adapted = {spec.name: schema for spec in own if (schema := adapt(spec.schema, schemas)).changes}
     return Offer(
         made_of=made_of, adapted=adapted, table=table, specs=own, known=known, behind=behind if is_hub else None
-    )
-
-
-def _spec(tool: Tool, name: str) -> ToolSpec:
-    """Describe a tool to a model. The tool's own name precedes its description if the dialect's rule changed the name."""
-    description = tool.description
-    if name != f"{tool.server}__{tool.name}":
-        description = f"{tool.name}: {description}" if description else tool.name
-    resources = None
-    if tool.resources is not None:
-        resources = tuple(
-            ResourceSpec(uri=found.uri, name=found.name, description=found.description, is_template=found.is_template)
-            for found in tool.resources
-        )
-    return ToolSpec(
-        name=name,
-        description=description,
-        schema=tool.schema,
-        server=tool.server,
-        tool=tool.name,
-        resources=resources,
     )
 
 

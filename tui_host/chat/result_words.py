@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tui_host.capture.visible import line
 from tui_host.chat.images import image_of
-from tui_host.chat.policy import Decision
+from tui_host.chat.policy import Decider, Decision
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Image, Text, ToolCall, ToolResult
 from tui_host.llm.outline import size_words
@@ -87,16 +87,11 @@ def told_of(result: ToolResult, sent: Decision | None) -> ToolResult:
     return replace(result, content=(Text(text=ran), *result.content))
 
 
-def rejection_of(call: ToolCall, decision: Decision) -> ToolResult:
-    """Return the result sent to the model for a call that was rejected."""
-    if decision.by == "rule":
-        return error_of(call, "This call is denied by a rule of the user. It was not run.")
-    if decision.by == "default":
-        return error_of(call, "Nobody was there to approve this call. It was not run.")
-    reason = f" The user's reason: {decision.reason}" if decision.reason else ""
-    return error_of(call, f"The user rejected this call. It was not run.{reason}")
-
-
+REJECTED: Mapping[Decider, str] = {
+    "rule": "This call is denied by a rule of the user. It was not run.",
+    "default": "Nobody was there to approve this call. It was not run.",
+    "person": "The user rejected this call. It was not run.",
+}
 STOPPED = "The user stopped the turn before this call was run."
 STOPPED_RUNNING = (
     "The user stopped the turn while this call was running. It may have had its effect; its result is unknown."

@@ -134,9 +134,7 @@ class Step:
         reader = request.protocol.reader(request.offer.known)
         told = new_results(request.history)
         spans: list[Link] = []
-
-        def prepare(outgoing: Outgoing) -> None:
-            spans.extend(self._links.find_spans(outgoing, dialect(self._provider.dialect), told))
+        find_spans, wire = self._links.find_spans, dialect(self._provider.dialect)
 
         def began(exchange: str, outgoing: Outgoing) -> None:
             self.window = outgoing.window
@@ -159,7 +157,7 @@ class Step:
             ask=ask,
             place=self._place,
             reader=reader,
-            prepare=prepare,
+            prepare=lambda outgoing: spans.extend(find_spans(outgoing, wire, told)),
             began=began,
         )
         self._wait_for(stream, "model", f"{self._provider.name}/{ask.model}")

@@ -86,40 +86,41 @@ class CallMistakes:
         self._last = asked
 
 
+@dataclass(slots=True, eq=False)
 class Turn:
     """Runs a turn: asks the model, runs its calls, and repeats until the model answers without a call."""
 
-    def __init__(self, services: Services, session: Session) -> None:
-        self._services = services
-        self._session = session
-        self._protocol = ToolProtocol()  # replaced by the session's tool protocol when the turn begins
-        self._offer: Offer | None = None  # of the last step, used again until the tools change
-        self._mistakes = CallMistakes()
-        self._repeats: Counter[SentCall] = Counter()
-        self._scope = anyio.CancelScope()
-        # Both stand only as long as their answer or results are not in the history: what an early end must still keep.
-        self._step: Step | None = None
-        self._calls: Calls | None = None
-        self._has_warned_of_window = False
-        self._began = services.clock()
-        self.result = TurnResult(turn=session.turn)
+    services: Services
+    session: Session
+    result: TurnResult = field(default_factory=TurnResult, init=False)
+    # Replaced by the session's tool protocol when the turn begins.
+    _protocol: ToolProtocol = field(default_factory=ToolProtocol, init=False)
+    _offer: Offer | None = field(default=None, init=False)  # of the last step, used again until the tools change
+    _mistakes: CallMistakes = field(default_factory=CallMistakes, init=False)
+    _repeats: Counter[SentCall] = field(default_factory=Counter[SentCall], init=False)
+    _scope: anyio.CancelScope = field(default_factory=anyio.CancelScope, init=False)
+    # Both stand only as long as their answer or results are not in the history: what an early end must still keep.
+    _step: Step | None = field(default=None, init=False)
+    _calls: Calls | None = field(default=None, init=False)
+    _has_warned_of_window: bool = field(default=False, init=False)
+    _began: float = field(default=0.0, init=False)
 
     def stop(self) -> None:
         """End the turn now. Everything so far is kept; undecided calls are not sent."""
-        for question in self._session.questions:
+        for question in self.session.questions:
             question.is_void = True
         self._scope.cancel()
 
     async def run(self) -> TurnResult:
         """Run the turn begun by `Session.begin_turn` to its end. Raises only on an unexpected error; call `broke` then."""
-        self._began = self._services.clock()
+        self._began, self.result.turn = self.services.clock(), self.session.turn
         try:
             with self._scope:
                 await self._loop()
             if self._scope.cancelled_caught:
                 self.result.stop = "stopped"
                 self._keep(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
-                session = self._session
+                session = self.session
                 # Vendors want user and assistant in turn: after a result or a question the host speaks for the model.
                 match session.messages.last.role:
                     case "assistant":
@@ -138,20 +139,18 @@ class Turn:
             self._keep(wording.ENDED, wording.ENDED_BEFORE, state="cut")
             raise
         finally:
-            self._session.wait_for("")
+            self.session.wait_for("")
         return self._over()
 
     def broke(self, error: TuiHostError) -> TurnResult:
         """End the turn by an error."""
         self.result.stop, self.result.error = "error", error
         is_full = isinstance(error, ModelError) and error.is_full
-        self._session.note(
-            error.what, kind="error", where=error.where, remedy=error.remedy, again=True, is_full=is_full
-        )
+        self.session.note(error.what, kind="error", where=error.where, remedy=error.remedy, again=True, is_full=is_full)
         return self._over()
 
     async def _loop(self) -> None:
-        session, services = self._session, self._services
+        session, services = self.session, self.services
         provider, profile = await self._prepare()
         while await self._may_step():
             # The tools of now: servers may have come, gone, or changed them since the last step.
@@ -186,7 +185,9 @@ class Turn:
                 self._close_calls(wording.STOPPED_RUNNING, wording.STOPPED, state="stopped")
                 # If a decision stopped the turn, the turn ends here, before the next step.
                 await anyio.lowlevel.checkpoint()
-                invalid = calls.invalid
+                decisions = [outcome.decision for outcome in calls.outcomes]
+                invalid = [made.words for made in decisions if made is not None and made.verdict == "invalid"]
+                invalid = invalid if len(invalid) == len(decisions) else []
             self._correct(step.fold, request.offer.specs, invalid)
         self.result.stop = "limit"
         taken = _steps(self.result.steps)
@@ -196,7 +197,7 @@ class Turn:
         )
 
     async def _prepare(self) -> tuple[Provider, AppliedProfile]:
-        session, services = self._session, self._services
+        session, services = self.session, self.services
         profile = services.settings.profiles.get(session.profile)
         if profile is None and session.profile:
             what = f"the profile {session.profile} is no longer configured: continued without it"
@@ -231,14 +232,14 @@ class Turn:
 
     async def _may_step(self) -> bool:
         """Return whether the turn takes another step. At each multiple of the limit the user decides."""
-        steps, more = self.result.steps, self._services.settings.limits.steps
+        steps, more = self.result.steps, self.services.settings.limits.steps
         if not steps or steps % more:
             return True
-        session = self._session
+        session = self.session
         limit = session.step_limit = StepLimit(steps=steps, more=more)
         session.wait_for("you", f"{steps} steps")
         try:
-            await self._services.approver.decide_limit(limit)
+            await self.services.approver.decide_limit(limit)
         finally:
             session.step_limit = None
         if not limit.goes_on:
@@ -254,7 +255,7 @@ class Turn:
 
         Of an answer that broke off, what came is kept without its calls, and its error raised.
         """
-        session, fold = self._session, step.fold
+        session, fold = self.session, step.fold
         message = step.message(calls=not step.is_broken)
         if message is not None:
             session.say(replace(message, stop="cut") if step.is_broken else message)
@@ -285,7 +286,7 @@ class Turn:
 
     def _is_final(self, step: Step) -> bool:
         """Return whether an answer without a call ends the turn, and say how it ended."""
-        session, fold, unread = self._session, step.fold, self._mistakes.unread
+        session, fold, unread = self.session, step.fold, self._mistakes.unread
         self._note_left_out(fold)
         if fold.malformed:
             return False
@@ -313,11 +314,11 @@ class Turn:
         if fold.cut_off:
             count = sum(len(piece.text) for piece in fold.cut_off)
             behind = self._mistakes.calls_behind
-            self._session.note(wording.cut_behind_call_of(count, behind), remedy="the model was told" if behind else "")
+            self.session.note(wording.cut_behind_call_of(count, behind), remedy="the model was told" if behind else "")
         if fold.has_calls_left_out:
             taken = len(fold.calls)
             what = f"the model asked for more than {taken} calls at once: the first {taken} are used, the rest left out"
-            self._session.note(what)
+            self.session.note(what)
 
     def _close_calls(self, running: str, waiting: str, *, state: Literal["stopped", "failed"]) -> None:
         """Add a result for every requested call to the history, also for calls that were left open."""
@@ -327,11 +328,11 @@ class Turn:
         self.result.outcomes.extend(outcome for outcome in self._calls.outcomes if not outcome.by_host)
         self._calls = None
         if results:
-            self._session.say(Message(role="tool", parts=tuple(results), turn=self._session.turn))
+            self.session.say(Message(role="tool", parts=tuple(results), turn=self.session.turn))
 
     def _correct(self, fold: Fold, tools: Sequence[ToolSpec], invalid: Sequence[str]) -> None:
         """Report faulty calls to the model (results report `invalid` ones) and the user. Raises ModelError after too many in a row."""
-        session, mistakes = self._session, self._mistakes
+        session, mistakes = self.session, self._mistakes
         if mistakes.calls_behind:
             session.say(host_message(wording.not_run_behind_of(mistakes.calls_behind), turn=session.turn, role="user"))
         if mistakes.repeats == MOST_SAME:
@@ -359,17 +360,17 @@ class Turn:
             whole, message = step.message(), step.message(calls=False)
             self.result.answer = None if whole is None else self._protocol.answer(whole)
             if message is not None:
-                self._session.say(replace(message, stop=state))
+                self.session.say(replace(message, stop=state))
         self._close_calls(running, waiting, state="failed" if state == "cut" else "stopped")
 
     def _over(self) -> TurnResult:
         result = self.result
-        self._session.conversation.add(
+        self.session.conversation.add(
             SummaryItem(
-                turn=self._session.turn,
+                turn=self.session.turn,
                 steps=result.steps,
                 calls=len(result.outcomes),
-                seconds=self._services.clock() - self._began,
+                seconds=self.services.clock() - self._began,
                 tokens_in=result.tokens("input_total"),
                 tokens_out=result.tokens("output_total"),
                 tokens_cached=result.tokens("input_cached"),
@@ -377,7 +378,7 @@ class Turn:
                 cost=result.measured("cost"),
             )
         )
-        self._session.save()
+        self.session.save()
         return result
 
 

@@ -89,7 +89,7 @@ _MEASURED = ("loading", "reading", "writing", "cost")
 class TurnResult:
     """The result of a turn, or its state so far: the last step's answer, all calls in order, and the usage of each step."""
 
-    turn: int
+    turn: int = 0
     answer: str | None = None
     stop: TurnStop = "done"
     steps: int = 0
