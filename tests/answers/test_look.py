@@ -12,7 +12,7 @@ from tests.llm.recorded.asks import EVERY
 from tests.llm.recorded.case import TEXT
 from tests.tui.inspector_wires import MESSAGES, Wires, events_of, request_body
 from tui_host.answers.bodies import Body
-from tui_host.answers.event_words import EventReader, Said
+from tui_host.answers.event_words import Said, event_said
 from tui_host.answers.look_page import Looks, look_page
 from tui_host.answers.wires import Section
 from tui_host.capture.http.sse import SseDecoder
@@ -115,9 +115,9 @@ def test_later_attempts_of_a_call_are_named_where_it_failed_or_the_arguments_are
 
 def _said(name: str, body: bytes) -> list[Said]:
     splitter = LineDecoder() if EVERY[name].is_in_lines else SseDecoder()
-    reader = EventReader(DIALECTS[name])
+    reader = DIALECTS[name].reader()
     events = [*splitter.feed(body), *splitter.finish()]
-    return [said for event in events if (said := reader.said(event)) is not None]
+    return [said for event in events if (said := event_said(reader, event)) is not None]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -126,25 +126,21 @@ def body_of(wires: Wires, row: Row) -> Body:
     own = [record for record in records if record.kind in kinds]
     coded = b"".join(record.data for record in own if record.encoding is not None)
     plain = b"".join(record.data for record in own if record.encoding is None)
-    data, decoding = _decoded(coded, encoding, is_whole=not plain) if coded else (b"", "")
-    wire, data = coded + plain, data + plain
+    decoded, decoding = coded, ""
+    if coded and encoding is not None and encoding != "identity":
+        name, pieces = line(encoding, 40), list[bytes]()
+        decoding = f"{name}, decoded below"
+        try:
+            coding = Decoder(encoding)
+            pieces.extend(coding.feed(coded[start : start + _PIECE]) for start in range(0, len(coded), _PIECE))
+            if not plain:
+                coding.finish()
+        except CodingError as error:
+            decoding = f"{decoding} as far as possible: {error}" if any(pieces) else f"{name}: {error}"
+            pieces = pieces if any(pieces) else [coded]
+        decoded = b"".join(pieces)
+    wire, data = coded + plain, decoded + plain
     return Body(wire=wire, data=data, notes=tuple(_notes(wire, data, decoding, row, redacted)), redacted=redacted)
-
-
-def _decoded(wire: bytes, encoding: str | None, *, is_whole: bool) -> tuple[bytes, str]:
-    if encoding is None or encoding == "identity":
-        return wire, ""
-    name = line(encoding, 40)
-    pieces: list[bytes] = []
-    try:
-        coding = Decoder(encoding)
-        pieces.extend(coding.feed(wire[start : start + _PIECE]) for start in range(0, len(wire), _PIECE))
-        if is_whole:
-            coding.finish()
-    except CodingError as error:
-        data = b"".join(pieces)
-        return (data, f"{name}, decoded below as far as possible: {error}") if data else (wire, f"{name}: {error}")
-    return b"".join(pieces), f"{name}, decoded below"
 
 
 def _notes(wire: bytes, data: bytes, decoding: str, row: Row, redacted: Sequence[Redaction]) -> Iterator[str]:

@@ -36,7 +36,7 @@ from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import decode, line, tool_name
 from tui_host.errors import JSON
 from tui_host.llm.events import CallArguments, CallStarted, ModelEvent, TextDelta
-from tui_host.llm.fold import Fold, Range
+from tui_host.llm.fold import Range
 
 _LITERAL = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
@@ -49,18 +49,6 @@ class StepPiece:
     end: int  # one past the last byte
     text: str  # what they say; in a chain the bytes as text, secrets masked, of more than 64 KB the beginning
     part: str = ""  # `name`, `arguments`, `text`, or `cut` for text that was left out; empty for the whole of a step
-
-
-def call_of(fold: Fold, events: Iterable[ModelEvent], link: Link) -> tuple[int | None, str]:
-    """Return the number and the arguments of the call that a link is about; no number if its dialect has no such call."""
-    numbers = sorted({event.index for event in events if isinstance(event, CallStarted)})
-    calls = [
-        (number, call.call.arguments)
-        for number, call in zip(numbers, fold.calls, strict=False)
-        if call.spans and call.spans[0][0] == link.span.start
-    ]
-    same = (call for call in calls if line(call[1], 200) == link.words)
-    return next(same, calls[0]) if calls else (None, "")
 
 
 def _said_pieces(
@@ -325,7 +313,14 @@ class _Chain:
         if dialect is not None:
             events: list[ModelEvent] = []
             fold = folded(self._wires, row, body, dialect, events)
-            number, self._written = call_of(fold, events, link)
+            numbers = sorted({event.index for event in events if isinstance(event, CallStarted)})
+            calls = [
+                (number, call.call.arguments)
+                for number, call in zip(numbers, fold.calls, strict=False)
+                if call.spans and call.spans[0][0] == link.span.start
+            ]
+            same = (call for call in calls if line(call[1], 200) == link.words)
+            number, self._written = next(same, calls[0]) if calls else (None, "")
             read = _said_pieces("text", body.data, ranges, events, number)
             marks = [mark for mark in marks_of(self._wires, row) if mark.relation == "cut"]
             cut = _said_pieces("cut", body.data, _ranges(marks, body.data), events)
@@ -420,28 +415,27 @@ class _Chain:
         )
         start = ranges[0][0]
         again = f"again, the request before was refused ({self._refused}) · " if self._refused else ""
-        words = words_in(body.data[start:end] for start, end in ranges)
+        if self._answer is None:
+            state = "told otherwise: there is no result; the words are the host's"
+        elif self._answer.size > MOST_BYTES:
+            state = "not compared with the result, which is too large"
+        else:
+            words = words_in(body.data[start:end] for start, end in ranges)
+            left, part = not_told(self._result, words, body.data), told_in_part(self._result, words)
+            told = [content for content in self._result if content not in left]
+            kinds = kinds_of(content for content in told if not content.name) + (f" ({part})" if part else "")
+            members = names_of(content for content in told if content.name)
+            logs = f"{self._logs} log line{'s' * (self._logs > 1)}" if self._logs else ""
+            given = " with the values of ".join(filter(None, (kinds, members)))
+            missing = ", ".join(filter(None, (names_of(left), logs)))
+            state = " · ".join([f"told: {given}"] * bool(given) + [f"not told: {missing}"] * bool(missing))
         return CallStep(
             happened="told",
             place=next((name for name, message in messages if message.start <= start < message.end), ""),
             value=masked(links[0].words, body.redacted),
-            state=_BY_ORDER * (links[0].known == "maybe") + again + self._told_state(words, body.data),
+            state=_BY_ORDER * (links[0].known == "maybe") + again + state,
             pieces=self._pieces(body.data, ranges, body),
         )
-
-    def _told_state(self, words: str, body: bytes) -> str:
-        if self._answer is None:
-            return "told otherwise: there is no result; the words are the host's"
-        if self._answer.size > MOST_BYTES:
-            return "not compared with the result, which is too large"
-        left, part = not_told(self._result, words, body), told_in_part(self._result, words)
-        told = [content for content in self._result if content not in left]
-        kinds = kinds_of(content for content in told if not content.name) + (f" ({part})" if part else "")
-        members = names_of(content for content in told if content.name)
-        logs = f"{self._logs} log line{'s' * (self._logs > 1)}" if self._logs else ""
-        given = " with the values of ".join(filter(None, (kinds, members)))
-        missing = ", ".join(filter(None, (names_of(left), logs)))
-        return " · ".join([f"told: {given}"] * bool(given) + [f"not told: {missing}"] * bool(missing))
 
     def _said(self, row: Row) -> CallStep:
         self._refused = row.status if row.status >= 400 else 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tui_host.capture.http.sse import SseEvent
 from tui_host.capture.json.reading import read_json
-from tui_host.llm.dialects.dialect import Dialect
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.events import (
     CallArguments,
     CallStarted,
@@ -37,37 +37,27 @@ class Said:
     text: str = ""
     part: int = 0
 
-    def continues(self, before: Said) -> bool:
-        """Whether the piece belongs behind the piece before."""
-        return bool(self.kind) and (self.kind, self.part) == (before.kind, before.part)
 
-
-class EventReader:
-    """Reads the events of one answer in their order, as the dialect's own reader does."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._reader = dialect.reader()
-
-    def said(self, event: SseEvent) -> Said | None:
-        """Return what the next event says; None if it says nothing by itself."""
-        if event.kind != "event" or event.data[:1] != b"{":
-            return None
-        try:
-            value = read_json(event.data)
-        except ValueError:
-            return None
-        reader, before = self._reader, self._reader.reason
-        reader.start, reader.end = event.start, event.end
-        if isinstance(value, dict):
-            reader.event(value, event.data)
-        read, reader.events = reader.events, []
-        pieces = [_said(part) for part in read]
-        words = [piece.words for piece in pieces if piece.words]
-        if reader.reason != before:
-            words.append(f"stop {reader.reason}")
-        elif pieces and pieces[0].kind and all(isinstance(part, UsageReported) for part in read[1:]):
-            return replace(pieces[0], words="  ".join(words))  # perhaps with the tokens so far
-        return Said("  ".join(words)) if words else None
+def event_said(reader: AnswerReader, event: SseEvent) -> Said | None:
+    """Return what the next event of an answer says, read by the dialect's reader; None if it says nothing by itself."""
+    if event.kind != "event" or event.data[:1] != b"{":
+        return None
+    try:
+        value = read_json(event.data)
+    except ValueError:
+        return None
+    before = reader.reason
+    reader.start, reader.end = event.start, event.end
+    if isinstance(value, dict):
+        reader.event(value, event.data)
+    read, reader.events = reader.events, []
+    pieces = [_said(part) for part in read]
+    words = [piece.words for piece in pieces if piece.words]
+    if reader.reason != before:
+        words.append(f"stop {reader.reason}")
+    elif pieces and pieces[0].kind and all(isinstance(part, UsageReported) for part in read[1:]):
+        return replace(pieces[0], words="  ".join(words))  # perhaps with the tokens so far
+    return Said("  ".join(words)) if words else None
 
 
 def _said(event: ModelEvent) -> Said:

@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from html import escape
-from itertools import chain, groupby
+from itertools import chain, count, groupby
 
 from markdown_it import MarkdownIt
 
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
-from tui_host.answers.said_texts import SIGNS, RowText, RowTexts, SaidPiece
+from tui_host.answers.said_texts import SIGNS, RowText, RowTexts
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import parsed
 from tui_host.answers.wires import Section, Wires, session_wires
@@ -98,13 +98,9 @@ def _line(text: str) -> str:
 
 def _pre(text: str, most: int = 0) -> str:
     """Return a text, or its beginning, with its images below it, JSON indented."""
-    images: list[str] = []
-
-    def taken_out(match: re.Match[str]) -> str:
-        images.append(f'<img alt="" src="data:image/{match.lastgroup};base64,{match[0]}">')
-        return f"(image {len(images)} below, {len(match[0]):,} characters)"
-
-    text = _IMAGE.sub(taken_out, text)
+    images = [f'<img alt="" src="data:image/{match.lastgroup};base64,{match[0]}">' for match in _IMAGE.finditer(text)]
+    numbers = count(1)
+    text = _IMAGE.sub(lambda match: f"(image {next(numbers)} below, {len(match[0]):,} characters)", text)
     is_json = len(text) <= _INDENTED and text.lstrip().startswith(("{", "["))
     if is_json and (value := parsed(text)) is not None:
         text = json.dumps(value, ensure_ascii=False, indent=1)
@@ -190,31 +186,27 @@ def _row(wires: Wires, text: RowText, start_ns: int) -> Iterator[str]:
     yield f'<details class="row {row.lane}{" e" if row.error else ""}" id="r{row.number}"><summary>'
     yield f"<time>{seconds}</time>{before}<i>{sign}</i>{behind}<span>{_line(text.words)}</span></summary><div>"
     relatives = [rows[number] for number in sorted(wires.ladder.relatives(row.number)[:8])]
-    links = [
-        f'<a href="#r{relative.number}">{_line(f"{relative.peer} {relative.words}"[:60])}</a>' for relative in relatives
-    ]
-    if links:
-        yield f'<p class="m">belongs to: {" · ".join(links)}</p>'
+    if relatives:
+        named = ((relative.number, _line(f"{relative.peer} {relative.words}"[:60])) for relative in relatives)
+        belongs = " · ".join(f'<a href="#r{number}">{name}</a>' for number, name in named)
+        yield f'<p class="m">belongs to: {belongs}</p>'
     for piece in text.pieces:
-        yield from _piece(piece, is_open=len(text.pieces) == 1)
+        label = f'{_line(piece.label)} <span class="m">{piece.size:,} bytes</span>'
+        links = [f'<a href="#p{passage.at}">{_line(passage.same_as)}</a>' for passage in piece.passages]
+        if all(passage.same_as for passage in piece.passages):
+            yield f'<p id="p{piece.number}">{label} = {", ".join(links)}</p>'
+            continue
+        opened = " open" if len(text.pieces) == 1 else ""
+        yield f'<details id="p{piece.number}"{opened}><summary>{label}</summary><div>'
+        for passage, link in zip(piece.passages, links, strict=True):
+            if passage.by:
+                yield f'<p class="put">{_line(passage.by)}</p>'
+            yield f"<p>= {link}</p>" if passage.same_as else _pre(passage.text)
+        yield "</div></details>"
     for name in tabs_of_row(row):
         if name != "Bill":  # that of its turn stands above
             yield from _sheet(wires, name, sheet_of(name, wires, row), _OF_ROWS)
     yield "</div></details>\n"
-
-
-def _piece(piece: SaidPiece, *, is_open: bool) -> Iterator[str]:
-    label = f'{_line(piece.label)} <span class="m">{piece.size:,} bytes</span>'
-    links = [f'<a href="#p{passage.at}">{_line(passage.same_as)}</a>' for passage in piece.passages]
-    if all(passage.same_as for passage in piece.passages):
-        yield f'<p id="p{piece.number}">{label} = {", ".join(links)}</p>'
-        return
-    yield f'<details id="p{piece.number}"{" open" if is_open else ""}><summary>{label}</summary><div>'
-    for passage, link in zip(piece.passages, links, strict=True):
-        if passage.by:
-            yield f'<p class="put">{_line(passage.by)}</p>'
-        yield f"<p>= {link}</p>" if passage.same_as else _pre(passage.text)
-    yield "</div></details>"
 
 
 # The answers.

@@ -142,7 +142,14 @@ class Looks:
                 reasons.append(line(f"the cached beginning breaks: {breaks[0].cause}", 240))
             return "; ".join(filter(None, reasons))
         if row.answer and row.method == "tools/list":
-            return self._definition(row)
+            changed: list[str] = []
+            data = b"" if row.size > MOST else first_data(self._wires, row)
+            for tool in items(mapping(mapping(parsed(data)).get("result")).get("tools")):
+                key = row.peer, text_or_empty(mapping(tool).get("name"))
+                if self._kept.definitions.setdefault(key, tool) != tool:
+                    changed.append(key[1])
+                self._kept.definitions[key] = tool
+            return f"the definition changed of {line(', '.join(changed), 80)}" if changed else ""
         if row.kind == "decision":
             verdict = text_or_empty(read_object(first_data(self._wires, row)).get("decision"))
             if verdict in {"rejected", "invalid", "stopped"}:
@@ -169,17 +176,6 @@ class Looks:
         text = fold.text if fold.text.strip() else fold.thinking
         unread = None if fold.calls else unread_call(text, tools, is_thinking=text is fold.thinking)
         return "" if unread is None else line(unread.what, 120)
-
-    def _definition(self, row: Row) -> str:
-        changed: list[str] = []
-        data = b"" if row.size > MOST else first_data(self._wires, row)
-        result = mapping(mapping(parsed(data)).get("result"))
-        for tool in items(result.get("tools")):
-            key = row.peer, text_or_empty(mapping(tool).get("name"))
-            if self._kept.definitions.setdefault(key, tool) != tool:
-                changed.append(key[1])
-            self._kept.definitions[key] = tool
-        return f"the definition changed of {line(', '.join(changed), 80)}" if changed else ""
 
     # What a row tells about others.
 

@@ -32,12 +32,10 @@ def masked(text: str, redacted: Sequence[Redaction]) -> str:
 
 def _hidden(text: str, lengths: Mapping[str, int]) -> str:
     """Mask vendors' keys, and the marks of the secrets whose lengths are known."""
-
-    def show(match: re.Match[str]) -> str:
-        name = match[1]
-        return f"{HIDDEN} {name} ({lengths[name]})" if name in lengths else match[0]
-
-    text = _MARK.sub(show, text) if lengths else text
+    if lengths:
+        text = _MARK.sub(
+            lambda mark: f"{HIDDEN} {mark[1]} ({lengths[mark[1]]})" if mark[1] in lengths else mark[0], text
+        )
     return "".join(f"{HIDDEN} {VENDOR_KEY} ({len(piece)})" if is_key else piece for piece, is_key in pieces(text))
 
 

@@ -16,7 +16,6 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode
-from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.fold import Fold
 from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Usage
@@ -139,7 +138,13 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
     response = wires.ladder.partner_of(row)
     usage, calls = Usage(), ()
     if response is not None and dialect is not None and response.status < 400 and not response.missing:
-        usage = _usage(wires, response, dialect)
+        if known := wires.recorded.usage.get((response.capture, response.exchange)):  # the events that have them
+            fold, decoder = Fold(provider="", model="", call_id=str), dialect.decoder("")
+            for event in (*decoder.feed(known), *decoder.finish()):
+                fold.add(event)
+            usage = fold.usage
+        if usage.input_total is None:
+            usage = folded(wires, response, body_of(wires, response), dialect).usage
         calls = tuple((mark.server, mark.tool) for mark in marks_of(wires, response) if mark.relation == "asked")
     put_in: Counter[str] = Counter()
     for mark in marks:
@@ -163,17 +168,6 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
         cost=cost,
         is_answered=response is not None,
     )
-
-
-def _usage(wires: Wires, response: Row, dialect: Dialect) -> Usage:
-    """Return the tokens that a response reports: from the events that have them, else from all of it."""
-    if known := wires.recorded.usage.get((response.capture, response.exchange)):
-        fold, decoder = Fold(provider="", model="", call_id=str), dialect.decoder("")
-        for event in (*decoder.feed(known), *decoder.finish()):
-            fold.add(event)
-        if fold.usage.input_total is not None:
-            return fold.usage
-    return folded(wires, response, body_of(wires, response), dialect).usage
 
 
 def _tools(wires: Wires, row: Row, offered: bytes, marks: Sequence[Link], weighed: _Weighed) -> tuple[ToolWeight, ...]:

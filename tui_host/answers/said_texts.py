@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -98,20 +98,19 @@ class RowTexts:
         outline = outlined(self._wires, row, body, dialect) if dialect is not None else None
         if outline is None:
             return self._whole(row, name, words, keyless(decode(body)))
-        hosts = host_parts(self._wires, row, outline)
-        pieces = tuple(self._parts(outline, marks_of(self._wires, row), name, hosts))
-        return RowText(row=row, name=name, words=words, pieces=pieces)
-
-    def _parts(
-        self, outline: Outline, marks: Sequence[Link], name: str, hosts: Mapping[str, str]
-    ) -> Iterator[SaidPiece]:
-        options = [part for part in outline.parts if part.kind == "option"]
-        for part in outline.parts:
-            if part.kind == "option":
-                continue
-            children = part.children or (part,)
-            known = yield from self._known(outline, part, name)
-            for number, child in enumerate(children[known:], known + 1):
+        hosts, marks, pieces = host_parts(self._wires, row, outline), marks_of(self._wires, row), list[SaidPiece]()
+        for part in (part for part in outline.parts if part.kind != "option"):
+            # One piece for many tools or messages that the request before began with.
+            digests = [_digest(outline.bytes_of(child)) for child in part.children]
+            origin, earlier, at = self._lists.get(part.key, ("", [], 0))
+            alike = (number for number, pair in enumerate(zip(digests, earlier, strict=False)) if pair[0] != pair[1])
+            known = next(alike, min(len(digests), len(earlier)))
+            self._lists[part.key] = (name, digests, self._count + 1)
+            if known >= _TOGETHER:
+                label, size = f"{part.kind} 1 to {known}", sum(child.size for child in part.children[:known])
+                pieces.append(self._made("", label, size, [Passage(same_as=f"{label} of {origin}", at=at)], ""))
+            known = known if known >= _TOGETHER else 0
+            for number, child in enumerate((part.children or (part,))[known:], known + 1):
                 label = " ".join(word for word in (child.label, child.name) if word)
                 label = f"message {number}, {child.label}" if part.kind == "messages" else label
                 label += f", from {hosts[child.key]}" if child.key in hosts else ""
@@ -119,24 +118,11 @@ class RowTexts:
                 passages = [self._passage("", whole)]
                 if not passages[0].same_as and child.kind != "tool":
                     passages = list(self._said(outline, child, marks))
-                yield self._made(f"{label} of {name}", label, child.size, passages, whole)
-        if options:
+                pieces.append(self._made(f"{label} of {name}", label, child.size, passages, whole))
+        if options := [part for part in outline.parts if part.kind == "option"]:
             lines = (f"{part.name or part.label}: {decode(outline.bytes_of(part))}" for part in options)
-            yield self._piece(name, "options", "\n".join(map(keyless, lines)))
-
-    def _known(self, outline: Outline, part: Part, name: str) -> Generator[SaidPiece, None, int]:
-        """Yield one piece for many tools or messages that the request before began with; returns their number."""
-        digests = [_digest(outline.bytes_of(child)) for child in part.children]
-        before, earlier, at = self._lists.get(part.key, ("", [], 0))
-        count = next((n for n, pair in enumerate(zip(digests, earlier, strict=False)) if pair[0] != pair[1]), None)
-        count = min(len(digests), len(earlier)) if count is None else count
-        self._lists[part.key] = (name, digests, self._count + 1)
-        if count < _TOGETHER:
-            return 0
-        size = sum(child.size for child in part.children[:count])
-        passages = [Passage(same_as=f"{part.kind} 1 to {count} of {before}", at=at)]
-        yield self._made("", f"{part.kind} 1 to {count}", size, passages, "")
-        return count
+            pieces.append(self._piece(name, "options", "\n".join(map(keyless, lines))))
+        return RowText(row=row, name=name, words=words, pieces=tuple(pieces))
 
     def _said(self, outline: Outline, part: Part, marks: Sequence[Link]) -> Iterator[Passage]:
         for leaf in part.walk():

@@ -39,8 +39,28 @@ def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as 
             for request in weighed
             if (tokens := sum(tool.tokens for tool in request.tools if tool.server == name))
         ]
-        is_used = offered or server.calls or not all(is_fine for _, _, is_fine, _ in connections)
-        (lines if is_used or not weighed else idle).append(_line(name, server, connections, offered, len(weighed)))
+        about = [server.introduced, f"MCP {server.protocol}" if server.protocol else "", server.era]
+        if offered or server.tools:
+            requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
+            about.append(f"offered in {len(offered) or 'none'} of {requests}")
+        unused = [shown for shown, _, is_fine, is_used in connections if is_fine and not is_used]
+        unused = unused if len(unused) >= _FEW else []
+        below = [shown for shown, *_ in connections if shown not in unused]
+        if unused:
+            words = f"{len(unused)} connections without calls"
+            below.append(SheetLine(key="unused", label=words, style="note", children=tuple(unused)))
+        failed = [end for _, end, is_fine, _ in connections if not is_fine]
+        tokens = offered[-1][1] if offered else sum(server.tools.values())
+        server_line = SheetLine(
+            key=name,
+            label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
+            values={"tools": len(server.tools), "tokens": tokens, "calls": server.calls},
+            mark=line(failed[-1], 40) if failed else "",
+            style="what",
+            opened=True,
+            children=tuple(below),
+        )
+        (lines if offered or server.calls or failed or not weighed else idle).append(server_line)
     if idle:
         words = f"{len(idle)} more server{'' if len(idle) == 1 else 's'} connected, none offered to the model"
         lines.append(SheetLine(key="idle", label=words, style="note", children=tuple(idle)))
@@ -116,28 +136,3 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
         ),
     )
     return shown, end, is_fine, any(row.turn for row in rows)
-
-
-def _line(
-    name: str, server: _Server, connections: Sequence[_Connection], offered: Sequence[tuple[str, int]], requests: int
-) -> SheetLine:
-    about = [server.introduced, f"MCP {server.protocol}" if server.protocol else "", server.era]
-    if offered or server.tools:
-        about.append(f"offered in {len(offered) or 'none'} of {requests} request{'' if requests == 1 else 's'}")
-    tokens = offered[-1][1] if offered else sum(server.tools.values())
-    unused = [shown for shown, _, is_fine, is_used in connections if is_fine and not is_used]
-    unused = unused if len(unused) >= _FEW else []
-    lines = [shown for shown, *_ in connections if shown not in unused]
-    if unused:
-        words = f"{len(unused)} connections without calls"
-        lines.append(SheetLine(key="unused", label=words, style="note", children=tuple(unused)))
-    failed = [end for _, end, is_fine, _ in connections if not is_fine]
-    return SheetLine(
-        key=name,
-        label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
-        values={"tools": len(server.tools), "tokens": tokens, "calls": server.calls},
-        mark=line(failed[-1], 40) if failed else "",
-        style="what",
-        opened=True,
-        children=tuple(lines),
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
@@ -28,16 +28,15 @@ _SINCE = "the time of a decision runs here from when the model had asked; on its
 EMPTY = "The time of a turn stands here once the turn has begun: yours, the model's, the servers', and the host's."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A stretch of time in which something was waited for."""
 
+    row: Row  # the row it began with
     spender: Spender  # who took the time
     name: str  # what it was: `LLM 2`, `lab #4 lookup`
     start_ns: int  # when it began, on the capture's clock
     end_ns: int  # when it ended
-    turn: int  # the turn's number
-    row: tuple[str, int]  # the row it began with, by capture and number of its first record
 
     @property
     def milliseconds(self) -> float:
@@ -66,7 +65,21 @@ def time_of(wires: Wires, section: Section) -> TurnTime | None:
         end = max(row.end_mono_ns or row.mono_ns or 0 for row in rows)
         waits = (interval for interval in _intervals(wires, rows, end) if interval.end_ns > interval.start_ns)
         of_turn = sorted(waits, key=lambda interval: interval.start_ns)
-        spent.update(_spent(of_turn, start, end))
+        # Who took each stretch: of those that were waited for, the first in the order.
+        edges: list[tuple[int, int, Spender]] = []
+        for interval in of_turn:
+            edges.append((interval.start_ns, 1, interval.spender))
+            edges.append((interval.end_ns, -1, interval.spender))
+        edges.sort(key=lambda edge: edge[0])
+        edges.append((end, 0, "host"))
+        waited = Counter[Spender]({"host": 1})  # always, where nobody else is waited for
+        before = start
+        for time_ns, change, spender in edges:
+            until = min(max(time_ns, before), end)
+            who: Spender = next(name for name in _ORDER if waited[name])
+            spent[who] += until - before
+            waited[spender] += change
+            before = until
         whole += end - start
         intervals += of_turn
     return TurnTime(nanoseconds=whole, spent=spent, intervals=tuple(intervals)) if turns else None
@@ -93,7 +106,7 @@ def time_page(wires: Wires, section: Section) -> Sheet:
                 children=tuple(_step(number, interval.name, [interval]) for number, interval in enumerate(intervals)),
             )
             lines.append(entry)
-    if len({interval.turn for interval in time.intervals}) == 1:
+    if len({interval.row.turn for interval in time.intervals}) == 1:
         # From the end back, what ended last before the next began.
         path: list[Interval] = []
         for interval in sorted(time.intervals, key=lambda each: each.end_ns, reverse=True):
@@ -111,31 +124,8 @@ def time_page(wires: Wires, section: Section) -> Sheet:
 
 def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:
     values: dict[str, Value] = {"time": sum(interval.milliseconds for interval in intervals), "share": None}
-    return SheetLine(key=str(number), label=line(name, 200), values=values, target=intervals[0].row)
-
-
-def _spent(intervals: Iterable[Interval], start: int, end: int) -> Counter[Spender]:
-    edges: list[tuple[int, int, Spender]] = []
-    for interval in intervals:
-        edges.append((interval.start_ns, 1, interval.spender))
-        edges.append((interval.end_ns, -1, interval.spender))
-    edges.sort(key=lambda edge: edge[0])
-    edges.append((end, 0, "host"))
-    spent, waited = Counter[Spender](), Counter[Spender]()
-    waited["host"] = 1  # always, where nobody else is waited for
-    before = start
-    for time_ns, change, spender in edges:
-        until = min(max(time_ns, before), end)
-        who: list[Spender] = [name for name in _ORDER if waited[name]]
-        spent[who[0]] += until - before
-        waited[spender] += change
-        before = until
-    return spent
-
-
-def _wait(row: Row, spender: Spender, name: str, start_ns: int, end_ns: int) -> Interval:
-    key = row.capture, row.seq
-    return Interval(spender=spender, name=name, start_ns=start_ns, end_ns=end_ns, turn=row.turn, row=key)
+    first = intervals[0].row
+    return SheetLine(key=str(number), label=line(name, 200), values=values, target=(first.capture, first.seq))
 
 
 def _intervals(wires: Wires, rows: Sequence[Row], last: int) -> Iterator[Interval]:
@@ -149,32 +139,32 @@ def _intervals(wires: Wires, rows: Sequence[Row], last: int) -> Iterator[Interva
             name = numbers.name(row)
             if row.step in failed:
                 before, since = failed.pop(row.step)
-                yield _wait(row, "retry", f"after {before.status or 'no answer'}, before {name}", since, start)
+                yield Interval(row, "retry", f"after {before.status or 'no answer'}, before {name}", since, start)
             answered = other.mono_ns if other is not None else row.end_mono_ns
-            yield _wait(row, "first byte", name, start, answered or start)
+            yield Interval(row, "first byte", name, start, answered or start)
             if other is None or other.status >= 400:
                 failed[row.step] = other or row, (other or row).end_mono_ns or start
         elif row.kind == "response" and row.lane == "llm":
             end = row.end_mono_ns or start
-            yield _wait(row, "streaming", numbers.name(row), start, end)
+            yield Interval(row, "streaming", numbers.name(row), start, end)
             asked |= dict.fromkeys(row.calls, end)
         elif row.kind == "decision" and (since := max((asked.get(call, 0) for call in row.calls), default=0)):
             value = read_object(first_data(wires, row))
             if value.get("by") == "person":
                 verdict = text_or_empty(value.get("decision"))
                 name = line(f"{row.peer}.{row.tool}: {verdict or row.words}", 120)
-                yield _wait(row, "you", name, max(since, decided), start)
+                yield Interval(row, "you", name, max(since, decided), start)
                 decided = start
         elif row.kind == "frame" and row.method == _FORM and not row.answer and not row.outward and other is not None:
             answered = other.end_mono_ns or other.mono_ns or start
-            yield _wait(row, "you", f"{numbers.name(row)}: a question of the server", start, answered)
+            yield Interval(row, "you", f"{numbers.name(row)}: a question of the server", start, answered)
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward:
             name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
             if other is None:
                 name, end = f"{name}, no answer{' yet' if row.state == 'open' else ''}", _given_up(wires, row, last)
             else:
                 end = other.end_mono_ns or other.mono_ns or start
-            yield _wait(row, "servers", name, start, end)
+            yield Interval(row, "servers", name, start, end)
 
 
 def _given_up(wires: Wires, call: Row, last: int) -> int:

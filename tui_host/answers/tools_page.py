@@ -39,8 +39,9 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
     for request in weighed:
         for tool in request.tools:
             offers.setdefault((tool.server, tool.tool), []).append((request, tool))
+    place = f"{section.words}, step {section.step}" if section.step else section.words
     if not offers:
-        return Sheet(what=f"tools of {section.place}", lines=(), empty=EMPTY)
+        return Sheet(what=f"tools of {place}", lines=(), empty=EMPTY)
     in_all = {name: sum(tool.tokens for _, tool in offered) for name, offered in offers.items()}
     whole, sent = sum(in_all.values()), sum(request.estimate for request in weighed)
     costs: dict[tuple[str, str], float] = {}  # of a tool, its share of what the input of its requests cost
@@ -76,7 +77,7 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
         )
         lines.append(tool_line)
     requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
-    what = f"tools of {section.place}: {len(offers)} in {requests}"
+    what = f"tools of {place}: {len(offers)} in {requests}"
     return Sheet(what=what, notes=[f"~{whole:,} tokens in all{paid}{share}{never}"], lines=lines)
 
 

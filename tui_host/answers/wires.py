@@ -42,11 +42,6 @@ class Section:
             return "the session"
         return f"turn {self.turn}" if self.turn else "connections"
 
-    @property
-    def place(self) -> str:
-        """The subject with its step, for pages that are about one step of a turn."""
-        return f"{self.words}, step {self.step}" if self.step else self.words
-
     def rows(self, ladder: Ladder) -> Iterator[Row]:
         """Yield the rows of the session, of the turn, or of no turn, in the order of the list."""
         rows, sections = ladder.rows, ladder.sections

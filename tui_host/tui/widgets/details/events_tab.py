@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tui_host.answers.bodies import is_text
-from tui_host.answers.event_words import EventReader, Said
+from tui_host.answers.event_words import Said, event_said
 from tui_host.answers.masks import masked
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.content_codings import PlainBody, encoding_of
@@ -17,6 +17,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, Head, Record, Redaction, lasted
 from tui_host.capture.short_units import short_size, short_time
 from tui_host.capture.visible import decode, line
+from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.tui.sources.live import SessionSource
 
@@ -37,9 +38,10 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
     records = [record for page in source.pages_of(row) for record in page]
     dialect = source.dialect(row) if row.lane == "llm" else None
     runs: list[list[_Event]] = []
-    for event in _events(records, None if dialect is None else EventReader(dialect)):
-        last = runs[-1][-1].said if runs else None
-        if last is None or event.said is None or not event.said.continues(last) or len(runs[-1]) == _LONGEST_RUN:
+    for event in _events(records, None if dialect is None else dialect.reader()):
+        said, before = event.said, runs[-1][-1].said if runs else None
+        begins = said is None or before is None or not said.kind or (said.kind, said.part) != (before.kind, before.part)
+        if begins or len(runs[-1]) == _LONGEST_RUN:
             runs.append([])
         runs[-1].append(event)
     heads = [record.head for record in records if record.kind == "response" and record.head is not None]
@@ -67,7 +69,7 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
     return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
 
 
-def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_Event]:
+def _events(records: Iterable[Record], reader: AnswerReader | None) -> Iterator[_Event]:
     """Turn the records of an exchange into events, and decode each chunk once; without a model nothing is said."""
     began_ns: int | None = None
     splitter: SseDecoder | LineDecoder | None = None
@@ -94,7 +96,7 @@ def _events(records: Iterable[Record], reader: EventReader | None) -> Iterator[_
             label = f"not decoded from here on: {problem}"
             yield _Event(SheetLine(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed"))
         for event in split:
-            said = None if reader is None else reader.said(event)
+            said = None if reader is None else event_said(reader, event)
             name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
             label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
             size = event.end - event.start
