@@ -21,21 +21,7 @@ from tui_host.tui.widgets.inspector.index import LadderIndex
 from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line, turn_title
 from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader, RowFacts
 
-ROW = Row(
-    number=0,
-    lane="mcp",
-    kind="frame",
-    outward=True,
-    capture="c",
-    seq=1,
-    last_seq=1,
-    time_ns=0,
-    mono_ns=7_910_000_000,
-    end_mono_ns=7_910_000_000,
-    turn=1,
-    step=1,
-    peer="math",
-)
+ROW = replace(Wires().frame(b"", 2.91, direction="out"), kind="frame", size=0, malformed="")
 REQUEST = replace(
     ROW, lane="llm", kind="request", method="POST", url="http://h/v1/chat/completions", size=3100, mono_ns=5_000_000_000
 )

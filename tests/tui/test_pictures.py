@@ -11,11 +11,10 @@ from pathlib import Path
 
 import anyio
 import pytest
-from rich.style import Style
 from textual.pilot import Pilot
 from typing_extensions import override
 
-from tests.tui.still import STATUSES, faint, nobody_waits, runs_of, still
+from tests.tui.still import STATUSES, Look, faint, nobody_waits, runs_of, still
 from tui_host.chat.policy import Question
 from tui_host.host.host import Host
 from tui_host.settings.load import Overrides, load
@@ -123,16 +122,12 @@ class Held(TuiHost):
     def _first_frame_painted(self) -> None: ...
 
 
-def cells(app: TuiHost) -> list[list[tuple[str, str]]]:
-    compositor = app.screen._compositor  # pyright: ignore[reportPrivateUsage] - Textual has no other way to it
+def cells(app: TuiHost) -> list[list[tuple[str, str | Look]]]:
+    """Letters with their looks; a space is its background."""
     return [
-        [(letter, look(letter, style or Style.null())) for text, style, _ in strip for letter in text]
-        for strip in compositor.render_strips()
+        [(letter, look.back if letter == " " else look) for text, look in line for letter in text]
+        for line in runs_of(app)
     ]
-
-
-def look(letter: str, style: Style) -> str:
-    return f"on {style.bgcolor}" if letter == " " else str(style)
 
 
 def app_in(folder: Path, ui: str) -> Held:

@@ -87,23 +87,7 @@ def test_a_vendors_key_that_nobody_configured_is_masked_everywhere() -> None:
     assert mask.found(text) == ["••• vendor-key (36)", HIDDEN]
 
 
-async def test_chat_cards_calls_and_header_show_masks(tmp_path: Path) -> None:
-    async with still(tmp_path, size=(120, 40), servers=STATUSES[:2]) as app:
-        app.app.host.redactor.add("KEY", KEY)
-        app.session.turn = 1
-        app.session.title = f"with {MARK}"
-        chat = app.session.conversation
-        chat.add(UserItem(turn=1, text=f"user {MARK}"))
-        asked = f'{{"a":"{MARK}"}}'
-        chat.add(a_call(state="done", asked=asked, sent=asked, result=f"result {MARK}", words=f"words {MARK}"))
-        chat.add(AnswerItem(turn=1, step=1, text=f"answer {MARK}", state="done"))
-        chat.add(NoteItem(turn=1, kind="error", what=f"error {MARK}"))
-        await app.press("f2", "f2")
-        await app.until_shown(*(f"{word} {HIDDEN}" for word in ("with", "user", "result", "words", "answer", "error")))
-        await app.until_shown(f'{{"a":"{HIDDEN}"}}')
-
-
-async def test_the_servers_screen_shows_masks_for_what_servers_say(tmp_path: Path) -> None:
+async def test_chat_cards_calls_header_and_the_servers_page_show_masks(tmp_path: Path) -> None:
     secretive = ServerStatus(
         name="math",
         state="failed",
@@ -120,8 +104,19 @@ async def test_the_servers_screen_shows_masks_for_what_servers_say(tmp_path: Pat
         log=(LogLine(level="error", text=f"logged {KEY}", logger="db", mono_ns=1),),
         log_counts=(("error", 1),),
     )
-    async with still(tmp_path, size=(160, 45), servers=(secretive, *STATUSES[1:])) as app:
+    async with still(tmp_path, size=(160, 45), servers=(secretive, STATUSES[1])) as app:
         app.app.host.redactor.add("KEY", KEY)
+        app.session.turn = 1
+        app.session.title = f"with {MARK}"
+        chat = app.session.conversation
+        chat.add(UserItem(turn=1, text=f"user {MARK}"))
+        asked = f'{{"a":"{MARK}"}}'
+        chat.add(a_call(state="done", asked=asked, sent=asked, result=f"result {MARK}", words=f"words {MARK}"))
+        chat.add(AnswerItem(turn=1, step=1, text=f"answer {MARK}", state="done"))
+        chat.add(NoteItem(turn=1, kind="error", what=f"error {MARK}"))
+        await app.press("f2", "f2")
+        await app.until_shown(*(f"{word} {HIDDEN}" for word in ("with", "user", "result", "words", "answer", "error")))
+        await app.until_shown(f'{{"a":"{HIDDEN}"}}')
         await app.press("f3")
         shown = ("refused", "run", "info", "instructions", "stderr", "titled", "not sent:")
         await app.until_shown(*(f"{word} {HIDDEN}" for word in shown), "1 error; the last 1, newest first")
