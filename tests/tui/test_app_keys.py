@@ -8,6 +8,7 @@ from textual.widgets import Input
 from tests.kit.app import Running
 from tui_host.answers.bodies import body_of
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.record import Record
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import ModelRef
@@ -35,13 +36,21 @@ async def choose(app: Running, row: Row) -> None:
 
 
 async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(app: Running) -> None:
-    screens = {"f1": HelpScreen, "f3": ServersScreen, "f4": ModelScreen, "f5": SessionsScreen, "ctrl+o": RequestScreen}
-    for key, screen in screens.items():
-        await app.press(key)
+    # What is typed right after the key goes to the screen's field or nowhere, and never to the prompt.
+    for key, screen, typed in (
+        ("f1", HelpScreen, ""),
+        ("f3", ServersScreen, "zwq"),
+        ("f4", ModelScreen, "zwq x"),
+        ("f5", SessionsScreen, "zwq x\n"),
+        ("ctrl+o", RequestScreen, ""),
+    ):
+        await app.press_at_once(key, *({" ": "space", "\n": "enter"}.get(letter, letter) for letter in typed))
+        if key in {"f4", "f5"}:
+            await app.until(lambda: [each.value for each in app.app.screen.query(Input)] == ["zwq x"])
         assert isinstance(app.app.screen, screen)
         await app.press(key if key != "f5" else "escape")
         assert app.app.screen is app.main
-        assert app.focused is app.prompt
+        assert (app.focused, app.prompt.text, said(app)) == (app.prompt, "", [])
     await app.press("?")
     assert isinstance(app.app.screen, HelpScreen)
     await app.press("escape")
@@ -63,22 +72,6 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.press("enter")
     await app.until(lambda: isinstance(app.app.screen, RequestScreen))
     await app.press("escape")
-
-
-async def test_what_is_typed_right_after_a_screens_key_goes_to_its_field_or_nowhere_and_never_to_the_prompt(
-    app: Running,
-) -> None:
-    for key, typed, field in (("f5", "zwq x", True), ("f4", "zwq x", True), ("f3", "zwq", False)):
-        before = said(app)
-        keys = ["space" if letter == " " else letter for letter in typed]
-        await app.press_at_once(key, *keys, *(["enter"] if key == "f5" else []))
-        if field:
-            await app.until(lambda: [each.value for each in app.app.screen.query(Input)] == [typed])  # noqa: B023 - awaited
-        await app.pilot.pause()
-        assert app.app.screen is not app.main
-        assert (app.prompt.text, said(app)) == ("", before)
-        await app.press("escape")
-        await app.until(lambda: app.app.screen is app.main)
 
 
 async def test_the_wait_before_a_request_is_sent_again_counts_down(app: Running) -> None:
@@ -118,13 +111,11 @@ async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Runni
     assert app.focused is app.inspector.ladder
     await app.until_shown("enter details  / filter  n N next  c chain  d changes  x export  ? signs")
     was = app.inspector.classes
-    await app.press("|")
-    await app.press("|")
+    await app.press("|", "|")
     assert app.inspector.classes == was
-    await app.press("z")
-    assert app.main.arrangement == "inspector"
-    await app.press("z")
-    assert app.main.arrangement == "both"
+    for arrangement in ("inspector", "both"):
+        await app.press("z")
+        assert app.main.arrangement == arrangement
 
 
 async def test_what_is_typed_behind_a_slash_is_in_the_field_and_the_bar_has_the_fields_keys(app: Running) -> None:
@@ -174,16 +165,16 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar_or_where_it_does
 
 
 async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> None:
+    def coming() -> Record:
+        screen = app.app.screen
+        assert isinstance(screen, RequestScreen)
+        assert screen.source is not None
+        return next(screen.source.pages_of(screen.source.row))[0]
+
     app.write("你好 good day\nby hand")
     await app.press("ctrl+o")
-    screen = app.app.screen
-    assert isinstance(screen, RequestScreen)
     await app.until_shown("Nothing is sent from here", "POST http://127.0.0.1", "chat/completions")
-    detail = screen.query_one(Detail)
-    assert isinstance(detail.row, Row)
-    shown = screen.source
-    assert shown is not None
-    coming = next(shown.pages_of(detail.row))[0]
+    shown = coming()
     await app.press("3")
     await app.until_shown("Content-Length", "User-Agent")
     await app.press("2")
@@ -193,24 +184,18 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     await app.until_idle()
     row = next(row for row in rows_of_turn(app) if row.kind == "request")
     sent = next(app.inspector_source.pages_of(row))[0]
-    assert sent.data == coming.data
-    assert sent.head == coming.head
+    assert (sent.data, sent.head) == (shown.data, shown.head)
     # The one after it is compared with the one before, and an empty prompt has one too.
     await app.press("ctrl+o")
     await app.until_shown("The prompt is empty", "the request before: ")
     await app.press("d")
     await app.until_shown("changes of the coming request since LLM 1, the request before")
-    await app.press("l")
-    await app.until_shown("[Bill]", "bill of the coming request")
     # `w` leaves out a tool, then its server.
     await app.press("1")
     await app.until_shown("tools (", "messages (")
 
     def offered() -> int:
-        screen = app.app.screen
-        assert isinstance(screen, RequestScreen)
-        assert screen.source is not None
-        return next(screen.source.pages_of(screen.source.row))[0].data.count(b'"parameters"')
+        return coming().data.count(b'"parameters"')
 
     count, view = offered(), app.app.screen.query_one(Detail).view
     lines = ("".join(text for text, _ in view.page.pieces(number)) for number in range(len(view.page)))
@@ -287,9 +272,8 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     await app.ask("error 400 once")
     await app.until_shown("400", "press ctrl+r to try again")
     (card,) = app.items(NoteItem)
-    assert card.kind == "error"
     await app.until(lambda: len(rows_of_turn(app)) == 2)
-    response = rows_of_turn(app)[1]
+    _, response = rows_of_turn(app)
     assert json.loads(body_of(app.inspector_source, response).wire)["error"]["message"] in card.what
     await app.press("ctrl+r")
     await app.until_shown("This time there is no error")

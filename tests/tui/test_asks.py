@@ -475,52 +475,50 @@ async def at(app: Running, words: str) -> None:
     await app.until(lambda: any(list_.current for list_ in app.main.query(Completion)))
 
 
-async def test_a_prompt_is_filled_in_shown_and_sent_with_its_roles(tmp_path: Path) -> None:
-    async with running(tmp_path, config=CONFIG, size=USUAL) as app:
-        await app.until_ready()
-        await app.until(app.main.offers.prompts)
-        app.write("/rich:pl")
-        await app.until_shown("Plans a trip to a city.")
-        await app.press("enter")
-        await app.until(lambda: isinstance(app.app.screen, FillScreen))
-        await app.type("be")
-        await app.until(lambda: any(b'"be"' in frame for frame in app.bodies("mcp", "out")))  # "b" was asked for too
-        await app.until_shown("Berlin", "Bern")
-        await app.press("down", "down", "enter", "enter")
-        await app.until(lambda: isinstance(app.app.screen, PromptScreen))
-        await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
-        assert not app.bodies("llm", "out")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 1)
-        await app.until_idle()
-        roles = [message["role"] for message in app.messages]
-        assert roles[-3:] == ["user", "assistant", "user"]
-        assert "image_url" in json.dumps(app.messages[-3])
-        assert [(item.origin, item.role) for item in app.items(UserItem)] == [
-            ("/rich:plan", role) for role in ("", "", "assistant", "")
-        ]
-        await app.until_shown("from the prompt /rich:plan")
+async def sends(app: Running) -> None:
+    """Press enter, and wait for the end of the turn that it begins."""
+    turn = app.session.turn
+    await app.press("enter")
+    await app.until(lambda: app.session.turn > turn)
+    await app.until_idle()
 
 
-async def test_a_resource_is_attached_and_its_changes_are_told_and_a_template_is_linked(tmp_path: Path) -> None:
+async def fill_in_a_prompt(app: Running) -> None:
+    app.write("/rich:pl")
+    await app.until_shown("Plans a trip to a city.")
+    await app.press("enter")
+    await app.until(lambda: isinstance(app.app.screen, FillScreen))
+    await app.type("be")
+    await app.until(lambda: any(b'"be"' in frame for frame in app.bodies("mcp", "out")))  # "b" was asked for too
+    await app.until_shown("Berlin", "Bern")
+    await app.press("down", "down", "enter", "enter")
+    await app.until(lambda: isinstance(app.app.screen, PromptScreen))
+    await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
+    assert not app.session.turn
+    await sends(app)
+    roles = [message["role"] for message in app.messages]
+    assert roles[-3:] == ["user", "assistant", "user"]
+    assert "image_url" in json.dumps(app.messages[-3])
+    items = [(item.origin, item.role) for item in app.items(UserItem)]
+    assert items == [("/rich:plan", role) for role in ("", "", "assistant", "")]
+    await app.until_shown("from the prompt /rich:plan")
+
+
+async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(tmp_path: Path) -> None:
     """And the parts of a request are linked with the prompt and the resource that gave them."""
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
         await app.until(app.main.offers.prompts)
         await app.send("/rich:hello")
         await app.until_shown("hello from the server", "enter sends them")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 1)
-        await app.until_idle()
+        await sends(app)
         await app.until(lambda: app.main.offers.suggestions("rich:"))
         await at(app, "see @rich:note://o")
         await app.press("tab")
         await app.until_shown("14 B to demo/openai: read it now")
         await app.press("down", "down", "tab")
         await app.until_shown("[note://one of rich: text, 14 B]", "data of rich to demo/openai")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 2)
-        await app.until_idle()
+        await sends(app)
         recorder, body = app.host.recorder, app.bodies("llm", "out")[-1]
         assert recorder is not None
         links = [read_link(record.data) for record in recorder.since(0, limit=10**6) if record.kind == "link"]
@@ -544,9 +542,9 @@ async def test_a_resource_is_attached_and_its_changes_are_told_and_a_template_is
         await app.until_shown("to demo/openai: only its address")
         await app.press("down", "tab")
         await app.until_shown("[note://by/ada of rich: address only]")
-        await app.press("enter")
-        await app.until(lambda: app.session.turn == 4)
-        await app.until_idle()
+        await sends(app)
         told = "A resource of the server rich: note://by/ada. Its content is not included."
         assert told in json.dumps(app.messages[-1])
         assert sum(b"resources/read" in frame for frame in app.bodies("mcp", "out")) == read
+        await app.press("ctrl+n")
+        await fill_in_a_prompt(app)

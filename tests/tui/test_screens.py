@@ -186,18 +186,14 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     await app.press("o")
     await app.until_shown("multiply  off", "next request: 3 tools, ~")
     await app.until_told("math.multiply is off until tui-host ends")
-    await app.press("O")
-    await app.until_told("math.multiply is on from now on")
-    await app.press("O")
-    await app.until_told("math.multiply is off from now on")
-    state = app.host.settings.config_dir / STATE_FILE
-    assert '"math.multiply" = false' in state.read_text(encoding="utf-8")
-    assert app.host.pool is not None
-    assert "multiply" not in {tool.name for tool in app.host.pool.tools()}
-    app.told.clear()
-    await app.press("O")
-    await app.until_told("math.multiply is on from now on")
-    assert "math.multiply" not in state.read_text(encoding="utf-8")
+    for word in ("on", "off", "on"):
+        app.told.clear()
+        await app.press("O")
+        await app.until_told(f"math.multiply is {word} from now on")
+        state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
+        assert ('"math.multiply" = false' in state) == (word == "off")
+        assert app.host.pool is not None
+        assert ("multiply" in {tool.name for tool in app.host.pool.tools()}) == (word == "on")
     words = [f"math.multiply is switched {state} from here on" for state in ("off", "on", "off", "on")]
     assert [note.what for note in app.items(NoteItem)] == words
 
@@ -230,8 +226,7 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     await app.press("enter")
     await app.until_shown("mine/alpha · native")
     await app.ask("hello")
-    assert json.loads(app.bodies("llm", "out")[-1])["model"] == "alpha"
-    assert read_state(app)["model"] == "mine/alpha"
+    assert (json.loads(app.bodies("llm", "out")[-1])["model"], read_state(app)["model"]) == ("alpha", "mine/alpha")
     # Only what differs from the last request is said, once; the header keeps the sums of the turn.
     await app.pilot.resize_terminal(200, 24)
     words = "the model is mine/{} from here on; it was mine/alpha"

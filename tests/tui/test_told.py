@@ -19,8 +19,7 @@ LONG = "math.multiply runs unasked in this session from now on. /rules ends it."
 
 async def test_a_toast_hides_neither_header_and_keys_nor_list_nor_prompt_nor_approval(tmp_path: Path) -> None:
     async with still(tmp_path, size=WIDE) as app:
-        main = app.app.main
-        assert main is not None
+        main = app.main
 
         def hidden() -> list[Widget]:
             place = main.query_one(Toast).region
