@@ -162,20 +162,17 @@ class Detail(Vertical):
         tabs = tabs_of(self.row)
         return self._chosen.get(tabs, tabs)[0] if tabs else ""
 
-    def choose(self, tab: str) -> None:
-        """Show a tab for this and similar rows."""
+    def choose(self, tab: str, *, toggles: bool = False) -> bool:
+        """Show a tab for this and similar rows, or if that is shown the one before; returns whether the row has the tab."""
         tabs = tabs_of(self.row)
-        if tab in tabs:
-            if tab != self.tab:
-                self._chosen[tabs] = tab, self.tab
-            self.sync(now=True)
-
-    def toggle(self, tab: str) -> bool:
-        """Show a tab, or if it is shown the one before; returns whether the row has the tab."""
-        tabs = tabs_of(self.row)
-        if tab in tabs:
-            self.choose(self._chosen.get(tabs, ("", tabs[0]))[1] if self.tab == tab else tab)
-        return tab in tabs
+        if tab not in tabs:
+            return False
+        if toggles and tab == self.tab:
+            tab = self._chosen.get(tabs, ("", tabs[0]))[1]
+        if tab != self.tab:
+            self._chosen[tabs] = tab, self.tab
+        self.sync(now=True)
+        return True
 
     def action_tab(self, step: int) -> None:
         if tabs := tabs_of(self.row):
@@ -212,9 +209,16 @@ class Detail(Vertical):
         self._tab_line.search, self._tab_line.is_here = self.view.search_words, self.has_focus_within
 
     def _wanted(self) -> _Wanted:
-        row, source = self.row, self._source
-        state = (self.empty,) if row is None or source is None else register.state_of(self.tab, source, row)
-        return _Wanted((row.number if isinstance(row, Row) else row, self.tab), state)
+        row, source, tab = self.row, self._source, self.tab
+        about = row.number if isinstance(row, Row) else row, tab
+        if row is None or source is None:
+            return _Wanted(about, (self.empty,))
+        further: object = source.row_marks.revision if tab in {"Parts", "Changes"} else 0
+        if isinstance(row, Section) or tab == "Chain":
+            further = source.ladder.revision
+        elif tab == "Events":
+            further = source.ladder.partner_of(row)
+        return _Wanted(about, (row, further))
 
     def _make(self, wanted: _Wanted) -> None:
         row, source, names = self.row, self._source, self._tab_line

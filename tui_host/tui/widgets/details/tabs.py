@@ -70,16 +70,6 @@ def about(row: Row | Section | None, source: SessionSource | None) -> str:
     return f"{source.called(row)} {what}".rstrip()
 
 
-def state_of(tab: str, source: SessionSource, row: Row | Section) -> tuple[object, ...]:
-    """Return the state of what a page depends on."""
-    if isinstance(row, Section) or tab == "Chain":
-        return row, source.ladder.revision
-    if tab == "Events":
-        number = source.ladder.partner(row.number)
-        return row, None if number is None else source.ladder.rows[number]
-    return row, source.row_marks.revision if tab in {"Parts", "Changes"} else 0
-
-
 def page_of(
     tab: str, source: SessionSource, row: Row | Section, flipped: set[str], beginning: Future[Page] | None = None
 ) -> Page:

@@ -271,7 +271,7 @@ class Inspector(Container):
         if tab == "Changes" and row is not None and row.kind == "response" and detail is self.details[0]:
             self._go_to(self.ladder.traffic.partner(row.number))  # of an answer those of its request
         self._is_flipped &= detail is self.details[1]
-        if not detail.toggle(tab):
+        if not detail.choose(tab, toggles=True):
             self.post_message(LineView.Hinted(_NO_TAB[tab]))
         self.sync()
 

@@ -260,20 +260,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.to_tail()
 
     def show_line(self, number: int, *, top: bool = False) -> None:
-        """Scroll to a line: as little as possible, or to the top."""
+        """Scroll to a line: as little as possible, or so that it is on top."""
         height = max(1, self.scrollable_size.height)
-        if top or number < self.scroll_offset.y:
-            self._scroll_to_line(number)
-        elif number >= self.scroll_offset.y + height:
-            self._scroll_to_line(number - height + 1)
+        if not top and self.scroll_offset.y <= number < self.scroll_offset.y + height:
+            return
+        is_below = not top and number > self.scroll_offset.y
+        self.scroll_to(y=number - height + 1 if is_below else number, animate=False, force=True)
 
     def to_tail(self) -> None:
         """Go to the end; a view that follows then stays there."""
         self.at_tail = True
-        self._scroll_to_line(self.max_scroll_y)
-
-    def _scroll_to_line(self, line: int) -> None:
-        self.scroll_to(y=line, animate=False, force=True)
+        self.show_line(self.max_scroll_y, top=True)
 
     # Height and scroll bar.
 
@@ -416,7 +413,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def action_line(self, step: int) -> None:
         if not self.has_cursor:
-            self._scroll_to_line(self.scroll_offset.y + step)
+            self.show_line(self.scroll_offset.y + step, top=True)
         elif self.cursor is None:
             self.move_cursor(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
         else:
@@ -427,12 +424,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self.has_cursor:
             self.move_cursor((self.scroll_offset.y if self.cursor is None else self.cursor) + distance)
         else:
-            self._scroll_to_line(self.scroll_offset.y + distance)
+            self.show_line(self.scroll_offset.y + distance, top=True)
 
     def action_first(self) -> None:
         if self.has_cursor:
             self.move_cursor(0)
-        self._scroll_to_line(0)
+        self.show_line(0, top=True)
 
     def action_last(self) -> None:
         if self.has_cursor:
@@ -486,16 +483,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         y = self._drag.y
         if not 0 <= y < self.scrollable_size.height:
-            self._scroll_to_line(self.scroll_offset.y + (y if y < 0 else y - self.scrollable_size.height + 1))
+            beyond = y if y < 0 else y - self.scrollable_size.height + 1
+            self.show_line(self.scroll_offset.y + beyond, top=True)
         self.select_text(self._anchor, self._stretch_at(self._drag))
 
-    def on_mouse_up(self, event: events.MouseUp) -> None:
-        if self._drag is not None:
+    def on_mouse_up(self, event: events.MouseUp | events.MouseRelease) -> None:
+        if self._drag is not None and isinstance(event, events.MouseUp):
             event.stop()
-            self.release_mouse()
-            self.on_mouse_release()  # at once: Textual's message of it comes later
-
-    def on_mouse_release(self) -> None:
+            self.release_mouse()  # of which Textual's message comes later
         if self._drag is None or self.app.mouse_captured is self:  # pyright: ignore[reportUnknownMemberType] - it is about an earlier press
             return
         if self.is_dragged:
@@ -504,6 +499,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if self._scrolling is not None:
             self._scrolling.stop()
             self._scrolling = None
+
+    on_mouse_release = on_mouse_up
 
     def key_escape(self, event: events.Key) -> None:
         if self.unselect():

@@ -20,7 +20,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, LineKey, Match, TextPage
-from tui_host.tui.widgets.pages.tree_page import Page, TreePage
+from tui_host.tui.widgets.pages.tree_page import BY_SIZE, Page, TreePage
 
 FIRST_SLICE = 0.01  # time for the first lines of a page, in seconds; they include the first screen
 SLICE = 0.006  # seconds in one tick for more lines
@@ -166,7 +166,9 @@ class PageLines(LineView):
         self.action_fold()
 
     def action_by_size(self) -> None:
-        if isinstance(self.page, TreePage) and self.page.sort_by_size():
+        """Sort the entries of each level by their first figure, or put them in order again."""
+        if isinstance(self.page, TreePage) and self.page.sheet.heads:
+            self.page.flipped ^= {BY_SIZE}
             self.show(self.page)
         else:
             self.post_message(self.Hinted("No line of this page has a size to sort by."))

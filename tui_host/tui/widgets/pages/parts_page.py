@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -53,11 +53,12 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
         none = "Neither a model's answer nor a list of models; see Raw."
         return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
 
-    def hide(text: str) -> str:
-        return masked(source.hide(text), body.redacted)
-
     fold, is_open = folded(source, row, body, known), row.state == "open"
-    lines = [*_content(fold, hide, is_open=is_open), *_read_out(marks_of(source, row), body, fold), *_ending(fold)]
+    lines = [
+        *_content(source, body, fold, is_open=is_open),
+        *_read_out(marks_of(source, row), body, fold),
+        *_ending(fold),
+    ]
     what = f"the response, {'so far' if is_open else 'assembled from the events'}"
     return Sheet(what=what, lines=lines, empty="nothing received yet")
 
@@ -180,14 +181,15 @@ def _label(part: Part, origin: str = "") -> str:
 # A response.
 
 
-def _content(fold: Fold, hide: Callable[[str], str], *, is_open: bool) -> Iterator[SheetLine]:
+def _content(source: SessionSource, body: Body, fold: Fold, *, is_open: bool) -> Iterator[SheetLine]:
+    hide = source.hide
     texts = [("thinking", "thinking ", fold.thinking, True), ("text", "answer ", fold.text, True)]
     texts = [piece for piece in texts if piece[2]]
     for call in fold.calls:
         is_whole = call.complete or is_open
         texts.append((f"call/{call.call.id}", f"asks  {call.call.name}", call.call.arguments, is_whole))
     for key, name, text, is_whole in texts:
-        shown = hide(text)
+        shown = masked(hide(text), body.redacted)
         yield SheetLine(
             key=key,
             label=f"{name} {line(shown, _PREVIEW)}",
@@ -198,9 +200,10 @@ def _content(fold: Fold, hide: Callable[[str], str], *, is_open: bool) -> Iterat
             style="what" if key.startswith("call/") else "",
         )
     for number, run in enumerate(fold.vendor_runs):
-        yield SheetLine(key=f"vendor/{number}", label=hide(f"the vendor {run.words}"), style="what")
+        label = masked(hide(f"the vendor {run.words}"), body.redacted)
+        yield SheetLine(key=f"vendor/{number}", label=label, style="what")
     if fold.sources:
-        pages = [hide(f"{page.title}  {page.url}".strip()) for page in fold.sources]
+        pages = [masked(hide(f"{page.title}  {page.url}".strip()), body.redacted) for page in fold.sources]
         children = tuple(SheetLine(key=str(number), label=page) for number, page in enumerate(pages))
         yield SheetLine(key="sources", label=f"sources ({len(pages)})", children=children, opened=True)
 

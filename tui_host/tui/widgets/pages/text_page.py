@@ -99,14 +99,14 @@ class TextPage:
         *,
         form: Form = "raw",
         notes: Sequence[str] = (),  # above the text
-        outer: Callable[[str], str] | None = None,  # makes a path in the body of one in the text
+        place: Callable[[], BodyPlace] | None = None,  # returns where it stands in the body
     ) -> None:
         self.text = text
         self.has_cursor = form == "json"
         self._what = what
         self._form: Form = form
         self._notes = tuple(filter(None, notes))
-        self._outer = outer
+        self._place = place
         self.folds: set[int] = set()  # the places where lines of folded containers begin
 
     @property
@@ -233,7 +233,18 @@ class TextPage:
         shown = self._drawn(row)[0] if self._form == "raw" else self._drawn(row)[0].rstrip(" ")
         pieces: list[Piece] = [(" " * indent, "")]
         if row in self._hidden:
-            return [*pieces, *self._folded(row, self.width - indent)]
+            # A folded container is its beginning, in words how much it holds, and its end.
+            starts, value, end, room = self._starts, self._value(row), self._hidden[row], self.width - indent
+            is_closed = value.end == starts[end - 1] + 1
+            size = len(self.text[value.start : value.end].encode("utf-8", "surrogatepass"))
+            count, opening = self._depths.count(depth + 1, row, end), self.text[value.start]
+            what = f"{'member' if opening == '{' else 'element'}{'s' * (count != 1)}"
+            note = f" … {count:,} {what}, {size:,} bytes{' ' if is_closed else ', not closed'}"
+            key = visible(self.text[starts[row] : value.start], newlines=False).rstrip(" ")
+            tail = self.text[starts[end - 1] : self._ends[end - 1]] * is_closed
+            head = clip(f"{key} {opening}".lstrip(" "), max(1, room // 2 - len(tail)))
+            note = clip(note, room - len(tail) - cell_len(head))
+            return [*pieces, *highlight(head), (note, "note"), (tail, "mark")]
         if self._form == "json" and depth < _MORE:
             return [*pieces, *highlight(shown)]
         name, colon, value = shown.partition(": ")
@@ -245,19 +256,6 @@ class TextPage:
         # The pictures of controls have a style of their own.
         parts = enumerate(_PICTURE.split(shown))
         return [*pieces, *((part, "control" if at % 2 else style) for at, part in parts if part)]
-
-    def _folded(self, first: int, room: int) -> list[Piece]:
-        """Draw a folded container: its beginning, in words how much it holds, and its end."""
-        value, end = self._value(first), self._hidden[first]
-        is_closed = value.end == self._starts[end - 1] + 1
-        size = len(self.text[value.start : value.end].encode("utf-8", "surrogatepass"))
-        count, opening = self._depths.count(self._depths[first] + 1, first, end), self.text[value.start]
-        what = f"{'member' if opening == '{' else 'element'}{'s' * (count != 1)}"
-        note = f" … {count:,} {what}, {size:,} bytes{' ' if is_closed else ', not closed'}"
-        key = visible(self.text[self._starts[first] : value.start], newlines=False).rstrip(" ")
-        tail = self.text[self._starts[end - 1] : self._ends[end - 1]] * is_closed
-        head = clip(f"{key} {opening}".lstrip(" "), max(1, room // 2 - len(tail)))
-        return [*highlight(head), (clip(note, room - len(tail) - cell_len(head)), "note"), (tail, "mark")]
 
     def letters(self, line: int) -> Sequence[Letters]:
         """Return the characters of a line; a note and a folded container have none."""
@@ -302,8 +300,8 @@ class TextPage:
             else:
                 steps.append(f"[{self._depths.count(depth, parent, row)}]")
             row = parent
-        inner = "".join(reversed(steps)).removeprefix(".")
-        return (inner or ".") if self._outer is None else self._outer(inner)
+        inner, place = "".join(reversed(steps)).removeprefix("."), None if self._place is None else self._place()
+        return (inner or ".") if place is None else joined(place.path, inner, is_string=place.is_decoded)
 
     def _last(self, value: Value) -> int:
         """Return the last row of a value, or of a comma that has no room beside it."""
@@ -339,8 +337,8 @@ class TextPage:
         with suppress(ValueError):
             is_json = looks_like_json(text) and (len(text) >= _MOST_READ or isinstance(read_json(text), dict | list))
         note = f"{path}: {'JSON in a string' if is_json else f'text of {len(text):,} characters'} · {BACK}"
-        outer = partial(joined, path, is_string=True)
-        return Below(TextPage(path, text, form="json" if is_json else "plain", notes=(note,), outer=outer))
+        place = partial(BodyPlace, path, b"", is_decoded=True)
+        return Below(TextPage(path, text, form="json" if is_json else "plain", notes=(note,), place=place))
 
 
 class BytesPage(TextPage):

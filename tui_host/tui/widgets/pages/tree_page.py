@@ -17,13 +17,12 @@ from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
-from tui_host.tui.widgets.pages.json_values import joined
 from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, Below, LineItem, LineKey, Match, TextPage, matches
 
 MOST_ROWS = 2000  # largest number of lines to show of an opened entry; as a page of its own it has all
 _LABEL, _LABEL_ROOM = 400, 18  # longest label; cells below which columns give way to it
 _LESSER = ("requests", "bytes", "tools", "money", "tokens")  # columns in the order in which they do, until two are left
-_BY_SIZE = "by size"  # stands among the flipped paths, which begin with `/`, while a tree is sorted
+BY_SIZE = "by size"  # stands among the flipped paths, which begin with `/`, while a tree is sorted
 
 
 class _Branch(NamedTuple):
@@ -51,8 +50,8 @@ class TreePage:
     has_cursor = True
 
     def __init__(self, sheet: Sheet, flipped: set[str]) -> None:
-        self._sheet = sheet
-        self._flipped = flipped
+        self.sheet = sheet
+        self.flipped = flipped
         self._columns = [cell_len(head) for head in sheet.heads]  # cells of the figures
         self._marks = 0  # cells of the marks
         entries = [*sheet.lines]
@@ -66,13 +65,13 @@ class TreePage:
 
     @property
     def source(self) -> tuple[str, str]:
-        return self._sheet.what, "\n".join(branch.words for branch in self._branches)
+        return self.sheet.what, "\n".join(branch.words for branch in self._branches)
 
     # Making lines.
 
     def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)
-        sheet, is_sorted = self._sheet, _BY_SIZE in self._flipped
+        sheet, is_sorted = self.sheet, BY_SIZE in self.flipped
         order = "sorted by size, the largest first; b: in order" if is_sorted else ""
         notes = filter(None, (order, sheet.what, *sheet.notes, "" if sheet.lines else sheet.empty))
         self._notes = [note[start:end] for note in notes for start, end in fill(note, self._width)]
@@ -101,7 +100,7 @@ class TreePage:
     def _made(self, entry: SheetLine, above: tuple[str, ...]) -> Iterator[_Branch]:
         """Make the lines of an entry and of those that are open below."""
         keys, body = (*above, entry.key), None
-        is_open = entry.opens and entry.opened != (f"/{'/'.join(keys)}" in self._flipped)
+        is_open = entry.opens and entry.opened != (f"/{'/'.join(keys)}" in self.flipped)
         if is_open and entry.text is not None:
             body = _text_page(entry)
             body.fit(self._width - min(2 * len(keys) + 2, self._width // 3))
@@ -116,13 +115,8 @@ class TreePage:
         for child in self._sorted(entry.children) if is_open else ():
             yield from self._made(child, keys)
 
-    def sort_by_size(self) -> bool:
-        """Sort the entries of each level by their first figure, or put them in order again; False without figures."""
-        self._flipped ^= {_BY_SIZE} if self._sheet.heads else set()
-        return bool(self._sheet.heads)
-
     def _sorted(self, entries: Sequence[SheetLine]) -> Sequence[SheetLine]:
-        if _BY_SIZE not in self._flipped:
+        if BY_SIZE not in self.flipped:
             return entries
         numbers = ((value for value in entry.values.values() if isinstance(value, int | float)) for entry in entries)
         sizes = [next(values, -1.0) for values in numbers]  # lines without a number are the smallest
@@ -195,7 +189,7 @@ class TreePage:
         _, keys, *_ = branch = self._branches[at]
         further = range(at + 1, len(self._branches))
         end = next((place for place in further if len(self._branches[place].keys) <= len(keys)), further.stop)
-        self._flipped ^= {f"/{'/'.join(keys)}"}
+        self.flipped ^= {f"/{'/'.join(keys)}"}
         self._branches[at:end] = self._made(branch.entry, keys[:-1])
         self._firsts = [*accumulate((branch.height for branch in self._branches), initial=len(self._notes))]
         return self._firsts[at]
@@ -206,7 +200,7 @@ class TreePage:
         self, pattern: re.Pattern[str], entries: Sequence[SheetLine] | None = None, above: tuple[str, ...] = ()
     ) -> Iterator[Match]:
         """Yield the places in the text of each entry, else its label, then those in the entries below."""
-        for entry in self._sheet.lines if entries is None else entries:
+        for entry in self.sheet.lines if entries is None else entries:
             keys = *above, entry.key
             places = [] if entry.text is None else list(matches(entry.text(), pattern, keys))
             yield from places or ([Match(-1, -1, keys)] if pattern.search(entry.label) else [])
@@ -240,7 +234,7 @@ class TreePage:
                 texts.append(self._branches[at].words)
             if body is not None and (end := last[1] if at == last[0] else len(body.text)) > 0:
                 texts.append(body.text[max(0, start) : end].rstrip())
-        return f"part of {self._sheet.what}", "\n".join(texts)
+        return f"part of {self.sheet.what}", "\n".join(texts)
 
     # Drawing.
 
@@ -283,12 +277,7 @@ Page: TypeAlias = TextPage | TreePage
 
 def _text_page(entry: SheetLine, note: str = "") -> TextPage:
     """Return the text of an entry as a page."""
-    text, what, place_of = entry.text() if entry.text is not None else "", line(entry.label, _LABEL), entry.place
-
-    def outer(inner: str) -> str:
-        place = None if place_of is None else place_of()
-        return inner if place is None else joined(place.path, inner, is_string=place.is_decoded)
-
+    text, what = entry.text() if entry.text is not None else "", line(entry.label, _LABEL)
     form = entry.form or ("json" if looks_like_json(text) else "plain")
     notes = (f"{what} · {note}",) if note else ()
-    return TextPage(what, text, form=form, notes=notes, outer=None if place_of is None else outer)
+    return TextPage(what, text, form=form, notes=notes, place=entry.place)

@@ -176,15 +176,13 @@ class Prompt(KeysInOrder, TextArea):
     @override
     def edit(self, edit: Edit) -> EditResult:
         """Edit the text; marks are deleted whole, and never edited inside."""
-
-        def outside(place: tuple[int, int], *, after: bool) -> tuple[int, int]:
-            row, column = place
-            for mark in self.marks.within(self.document[row]) if row < self.document.line_count else ():
-                if mark.start() < column < mark.end():  # (ctrl+k names a line below the last)
-                    return row, mark.end() if after else mark.start()
-            return place
-
-        first, last = outside(edit.top, after=edit.top == edit.bottom), outside(edit.bottom, after=True)
+        places: list[tuple[int, int]] = []
+        for (row, column), goes_behind in ((edit.top, edit.top == edit.bottom), (edit.bottom, True)):
+            # ctrl+k names a line below the last.
+            marks = self.marks.within(self.document[row]) if row < self.document.line_count else ()
+            inside = next((mark.span() for mark in marks if mark.start() < column < mark.end()), (column, column))
+            places.append((row, inside[goes_behind]))
+        first, last = places
         return super().edit(Edit(edit.text, first, last, edit.maintain_selection_offset))
 
     @override

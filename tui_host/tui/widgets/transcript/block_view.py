@@ -62,7 +62,7 @@ class BlockView(LineView, Generic[Shown]):
         if follows:
             self.to_tail()
         else:
-            self.scroll_to(y=blocks.line_held, animate=False, force=True)
+            self.show_line(blocks.line_held, top=True)
         self._is_placing = False
         self._look()
         if not is_done:

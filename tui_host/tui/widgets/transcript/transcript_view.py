@@ -137,7 +137,7 @@ class Transcript(BlockView[Items]):
         if (step > 0 and last > self.scroll_offset.y + self.scrollable_size.height) or (
             step < 0 and first < self.scroll_offset.y
         ):
-            self.scroll_to(y=self.scroll_offset.y + step, animate=False, force=True)
+            self.show_line(self.scroll_offset.y + step, top=True)
         else:
             self._make_current(self.current + step, step)
 
