@@ -103,14 +103,8 @@ def test_later_attempts_of_a_call_are_named_where_it_failed_or_the_arguments_are
         wires.frame("out", frame, at(call=call))
         wires.frame("in", result_of(arguments, failed=failed))
     again = [[step.value for step in steps_of(call, wires.records()) if step.happened == "again"] for call in CALLS]
-    assert again == [
-        [
-            "asked again as call 1.2.1, differs in a 1 -> 2",
-            "asked again as call 1.3.1, with the same arguments",
-            "asked again as call 1.4.1, differs in a 1 -> 3",
-        ],
-        [],
-    ]
+    later = ("1.2.1, differs in a 1 -> 2", "1.3.1, with the same arguments", "1.4.1, differs in a 1 -> 3")
+    assert again == [[f"asked again as call {words}" for words in later], []]
 
 
 def _said(name: str, body: bytes) -> list[Said]:

@@ -55,16 +55,9 @@ def llm(
     kind: Kind, exchange: str, data: bytes = b"", *, session: str = SESSION, step: int = 1, head: Head | None = None
 ) -> Record:
     """A part of an exchange with a model, in a session's first turn."""
-    return Record(
-        wire="llm",
-        kind=kind,
-        peer="demo",
-        direction="out" if kind == "request" else "in",
-        place=Place(session=session, turn=1, step=step),
-        exchange=exchange,
-        head=head,
-        data=data,
-    )
+    place, direction = Place(session=session, turn=1, step=step), "out" if kind == "request" else "in"
+    draft = Record(wire="llm", kind=kind, peer="demo", direction=direction, place=place)
+    return replace(draft, exchange=exchange, head=head, data=data)
 
 
 def known_ns(time: int | None) -> int:

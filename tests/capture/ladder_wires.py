@@ -1,6 +1,7 @@
 """Both wires of a session with a ladder over them, and the turn of the drawings."""
 
 import json
+from dataclasses import replace
 
 from tests.capture.wires import Kept
 from tests.kit.peer import rpc
@@ -39,18 +40,9 @@ class Wires(Kept):
     def frame(self, direction: Direction, data: bytes, place: Place = NOWHERE, server: str = "math") -> None:
         head = read_frame(data).head
         seen = self._correlators.setdefault(server, Correlator()).see(direction, head, place)
-        self.append(
-            Record(
-                wire="mcp",
-                kind="frame",
-                peer=server,
-                connection=f"{server}#1",
-                direction=direction,
-                place=seen.place,
-                data=data,
-                malformed=head.reason or seen.odd or None,
-            )
-        )
+        odd = head.reason or seen.odd or None
+        draft = Record(wire="mcp", kind="frame", peer=server, direction=direction, data=data, malformed=odd)
+        self.append(replace(draft, connection=f"{server}#1", place=seen.place))
 
     def line(self, text: bytes, server: str = "math") -> None:
         self.append(

@@ -34,17 +34,8 @@ from tui_host.errors import JSON, StoreError
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 KEY = "sk-canary-0123456789"
-INFO = SessionInfo(
-    id=SESSION,
-    title="what's 6 × 5?",
-    created_ns=1_795_268_701_000_000_000,
-    updated_ns=1_795_268_709_123_456_000,
-    turns=1,
-    source="chat",
-    live=True,
-    model="demo/openai",
-    protocol="native",
-)
+TIMES = 1_795_268_701_000_000_000, 1_795_268_709_123_456_000
+INFO = SessionInfo(SESSION, "what's 6 × 5?", "chat", *TIMES, 1, "demo/openai", "native", live=True)
 STEP = Place(session=SESSION, turn=1, step=1)
 
 

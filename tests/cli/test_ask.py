@@ -57,16 +57,7 @@ def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     assert list(found) == KEYS
     assert (ended.code, ended.err) == (0, "")
     assert plain.listed()[0]["id"] == found["session"]
-    assert {**found, "session": ""} == {
-        "session": "",
-        "turn": 1,
-        "answer": "all good",
-        "stop": "done",
-        "steps": 1,
-        "calls": [],
-        "usage": {"input": 12, "output": 7},
-        "error": None,
-    }
+    assert list(found.values())[1:] == [1, "all good", "done", 1, [], {"input": 12, "output": 7}, None]
 
 
 def test_a_session_goes_on_with_what_was_said_and_with_the_model_that_is_typed(plain: Desk) -> None:

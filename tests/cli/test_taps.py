@@ -125,14 +125,8 @@ def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(
 SESSION = SessionInfo(
     id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
 )
-MODELS = Record(
-    wire="llm",
-    kind="request",
-    peer="example",
-    direction="out",
-    exchange="x1",
-    head=Head(method="GET", url="http://h/v1/models"),
-)
+HEAD = Head(method="GET", url="http://h/v1/models")
+MODELS = Record(wire="llm", kind="request", peer="example", direction="out", exchange="x1", head=HEAD)
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 CALL = Call("c1", "math__add", {"a": 1, "b": 2})
 

@@ -367,9 +367,8 @@ def test_a_conversation_is_told_step_by_step(
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     keep_story(tmp_path)
-    store = Store.open(tmp_path / "data" / DATABASE)
-    yield store
-    store.close()
+    with closing(Store.open(tmp_path / "data" / DATABASE)) as opened:
+        yield opened
 
 
 def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -52,19 +52,17 @@ class Screen:
     def text(self) -> str:
         """All lines, trailing blanks left out."""
         if self._shown is None:
-            self._shown = self._lines()
+            rows = [["" for _ in range(self.columns)] for _ in range(self.lines)]
+            for (row, column), cell in self._cells.items():
+                if row < self.lines and column < self.columns:
+                    rows[row][column] = cell
+            lines = ("".join(cell or " " for cell in row).replace(_COVERED, "").rstrip() for row in rows)
+            self._shown = "\n".join(lines)
         return self._shown
 
     @property
     def before_cursor(self) -> str:
         return "".join(self._cells.get((self._row, column), " ") for column in range(self._column))
-
-    def _lines(self) -> str:
-        rows = [["" for _ in range(self.columns)] for _ in range(self.lines)]
-        for (row, column), cell in self._cells.items():
-            if row < self.lines and column < self.columns:
-                rows[row][column] = cell
-        return "\n".join("".join(cell or " " for cell in row).replace(_COVERED, "").rstrip() for row in rows)
 
     @property
     def unfinished(self) -> str:
