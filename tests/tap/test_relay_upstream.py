@@ -130,11 +130,11 @@ async def test_a_tap_before_itself_is_refused() -> None:
 # How far inside a network what an upstream's metadata names may be.
 
 
+INSIDE = "https://[::ffff:127.0.0.1] https://[64:ff9b::7f00:1] https://[fd00::1]"
 NAMED = {
     "https://mcp.example/mcp": (
         "https://login.example https://[2606:2800:220:1::1]",
-        "http://login.example https://localhost https://127.1 https://10.0.0.1 https://169.254.169.254 "
-        "https://[::ffff:127.0.0.1] https://[64:ff9b::7f00:1] https://[fd00::1]",
+        f"http://login.example https://localhost https://127.1 https://10.0.0.1 https://169.254.169.254 {INSIDE}",
     ),
     "http://mcp.example/mcp": ("http://MCP.example:9", ""),
     "http://127.0.0.1:3000/mcp": ("http://localhost:9", ""),
