@@ -30,7 +30,7 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
-from tui_host.capture.record import NOWHERE, Direction, Place, Record
+from tui_host.capture.record import NOWHERE, Direction, Head, Place, Record
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "ladder.txt"
 
@@ -310,3 +310,11 @@ def test_a_row_is_found_by_its_first_record_though_this_came_late() -> None:
     draft = Record(wire="mcp", kind="frame", peer="lab", direction="in", capture="c")
     ladder.feed(replace(draft, seq=seq, data=rpc(method=f"n{seq}")) for seq in (1, 4, 2, 9))
     assert [ladder.row_of(("c", seq)) for seq in (1, 2, 3, 4, 9)] == [0, 2, None, 1, 3]
+
+
+def test_a_server_that_was_listened_to_until_the_end_leaves_nothing_unanswered() -> None:
+    ladder, asked = Ladder(), rpc(id=1, method="subscriptions/listen")
+    draft = Record(wire="mcp", kind="request", peer="lab", direction="out", capture="c", exchange="x", data=asked)
+    ladder.feed([replace(draft, seq=1, head=Head(method="POST")), replace(draft, seq=2, kind="frame")])
+    ladder.close()
+    assert [(row.method, row.state) for row in ladder.rows] == [("subscriptions/listen", "done")]

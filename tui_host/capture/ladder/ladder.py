@@ -100,7 +100,7 @@ class LadderExchange:
             is_stream = rows.rows.text("lane", self.response) == "mcp"
             rows.change(self.response, state="done" if is_stream else "cut")
         elif self.request >= 0 and rows.partner(self.request) is None:
-            rows.change(self.request, state="unanswered")
+            rows.leave(self.request)
 
     def carrier(self, direction: Direction | None) -> Mapping[str, Value]:
         """Return what a frame's row has from the exchange that carries it."""
@@ -167,7 +167,7 @@ class LadderExchange:
             if self.request >= 0:
                 rows.pair(self.request, number)
                 if rows.rows.text("state", self.request) == "open":
-                    rows.change(self.request, state="unanswered", ending=words)
+                    rows.leave(self.request, words)
         elif is_missing and self.request >= 0 and rows.rows.text("state", self.request) == "open":
             asked = rows.rows[self.request]
             values = {"method": asked.method, "tool": asked.tool, "rpc_id": asked.rpc_id, "calls": asked.calls}
@@ -409,14 +409,18 @@ class Ladder:
                 del self._asked[next(iter(self._asked))]
         cancelled = self._asked.get((capture, connection, record.direction, head.request_id))
         if head.request_id and cancelled is not None and self.rows.text("state", cancelled) == "open":
-            self.change(cancelled, state="unanswered", ending="cancelled")
+            self.leave(cancelled, "cancelled")
 
     def _leave_unanswered(self, capture: str, connection: str | None = None, ending: str = "") -> None:
         """Leave the open requests of a connection, or of a whole capture, without an answer."""
         for key, number in self._asked.items():
             if key[0] == capture and connection in {None, key[1]} and self.rows.text("state", number) == "open":
-                is_to_last = self.rows.text("method", number) == _LISTENING
-                self.change(number, state="done" if is_to_last else "unanswered", ending=ending)
+                self.leave(number, ending)
+
+    def leave(self, number: int, ending: str = "") -> None:
+        """Leave a request without an answer; one that is open as long as its connection has done its work."""
+        is_to_last = self.rows.text("method", number) == _LISTENING
+        self.change(number, state="done" if is_to_last else "unanswered", ending=ending)
 
     def _is_repeated(self, record: Record, head: FrameHead | None, words: str) -> bool:
         """Fold another line of standard error, a frame of equal bytes or more progress for a token into the last row."""
