@@ -119,10 +119,10 @@ async def test_a_tool_that_is_switched_off_is_not_offered_nor_sent_and_instructi
             await running.call("sdk", "add", b'{"a":1,"b":2}')
         assert len(running.lines("sdk", "out")) == sent
         before = running.pool.revision
-        running.pool.server("sdk").switch_tool("add", is_on=True)
+        running.pool.server("sdk").switch("add", is_on=True)
         assert running.pool.revision > before
         assert len([tool for tool in running.pool.tools() if tool.name == "add"]) == 2
         assert running.pool.instructions() == (("other", "Be kind."),)
-        running.pool.server("sdk").switch_instructions(is_on=True)
-        running.pool.server("other").switch_instructions(is_on=False)
+        running.pool.server("sdk").switch(is_on=True)
+        running.pool.server("other").switch(is_on=False)
         assert running.pool.instructions() == (("sdk", "Be kind."),)

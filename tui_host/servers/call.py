@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ FAULTS = (MCPError, TuiHostError, RuntimeError, ValueError, OSError, ExceptionGr
 
 @dataclass(slots=True)
 class ServerCall:
-    """A call over one wire. Run it once."""
+    """A call over one wire, of approved bytes. Run it once."""
 
     _client: ServerClient
     _requests: ServerRequests
@@ -49,7 +49,8 @@ class ServerCall:
         """Send the call and wait for its result: so many seconds of silence, and `longest` in all. Raises ServerError in its place."""
         wire, silence = self._client.peer.wire, seconds or math.inf
         scope = anyio.CancelScope()
-        clock = CallClock(scope, silence=silence, longest=max(longest, silence))
+        clock = CallClock(scope, silence, anyio.current_time() + max(longest, silence))
+        clock.alive()
         with scope:
             try:
                 with self._requests.during(current_place.get().call or "", clock):
@@ -131,28 +132,11 @@ class ServerCall:
                 task = await self._client.ask("tasks/get", {"taskId": about}, name=about)
         except (RefusedError, anyio.get_cancelled_exc_class()):
             if text_or_empty(task.get("status")) in {"working", "input_required"}:
-                await self._cancel(about)
+                # The record has this request and its failure; the call ends in any case.
+                faults = suppress(MCPError, TuiHostError, ValueError, OSError)
+                with anyio.move_on_after(CANCEL_SECONDS, shield=True), faults:
+                    await self._client.ask("tasks/cancel", {"taskId": about}, name=about)
             raise
-
-    async def _cancel(self, task: str) -> None:
-        with anyio.move_on_after(CANCEL_SECONDS, shield=True):
-            try:
-                await self._client.ask("tasks/cancel", {"taskId": task}, name=task)
-            except (MCPError, TuiHostError, ValueError, OSError):
-                return  # the record has the request and its failure; the call ends in any case
-
-
-def call_params(tool: str, arguments_json: bytes, *, log_level: str = "") -> Mapping[str, JSON]:
-    """Build the parameters of a call from its approved bytes, and from the level of the log messages wanted during it."""
-    arguments: JSON = json.loads(arguments_json)
-    if not isinstance(arguments, Mapping):
-        raise ServerError("the arguments of a call must be an object", sent=False)
-    if tool == READ and not text_or_empty(arguments.get("uri")):
-        raise ServerError("reading a resource needs its uri, as text", sent=False)
-    params: dict[str, JSON] = dict(arguments) if tool in {READ, GET_PROMPT} else {"name": tool, "arguments": arguments}
-    if log_level:
-        params["_meta"] = {mcp_types.LOG_LEVEL_META_KEY: log_level}
-    return params
 
 
 def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:

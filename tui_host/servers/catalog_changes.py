@@ -78,23 +78,20 @@ def _definition(tool: Tool) -> dict[str, JSON]:
 
 
 def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
+    """Yield the members that differ, each with the words that do, as `old → new`, `+new`, `-old`."""
     for key, value in after.items():
-        old, new = _text(before.get(key)), _text(value)
-        if old != new:
-            yield key, _changed_words(old.split(), new.split())
-
-
-def _changed_words(old: list[str], new: list[str]) -> str:
-    """Return the words that differ, as `old → new`, `+new`, `-old`."""
-    pieces: list[str] = []
-    for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        texts = (" ".join(old[a:b]), " ".join(new[c:d]))
-        removed, added = (text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…" for text in texts)
-        if kind == "replace":
-            pieces.append(f"{removed} → {added}")
-        elif kind != "equal":
-            pieces.append(f"+{added}" if kind == "insert" else f"-{removed}")
-    return ", ".join(pieces)
+        was, now = _text(before.get(key)), _text(value)
+        if was == now:
+            continue
+        old, new, pieces = was.split(), now.split(), list[str]()
+        for kind, a, b, c, d in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+            texts = (" ".join(old[a:b]), " ".join(new[c:d]))
+            removed, added = (text if len(text) <= _WORDS else f"{text[: _WORDS - 1]}…" for text in texts)
+            if kind == "replace":
+                pieces.append(f"{removed} → {added}")
+            elif kind != "equal":
+                pieces.append(f"+{added}" if kind == "insert" else f"-{removed}")
+        yield key, ", ".join(pieces)
 
 
 def _text(value: JSON) -> str:

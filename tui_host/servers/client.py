@@ -33,18 +33,15 @@ _version = cache(importlib.metadata.version)
 
 
 class ServerClient(ClientSession):
-    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it; then it knows what is `declared`."""
+    """A client that declares exactly what a server's entry permits. Enter it, then `introduce` it; then it knows the era, and what is `declared`."""
 
     def __init__(self, peer: Peer, requests: ServerRequests) -> None:
         ourselves = mcp_types.Implementation(name="tui-host", version=_version("tui-host"))
         super().__init__(dispatcher=peer, client_info=ourselves)
         self.peer = peer
         self.declared: Mapping[str, JSON] = {}
+        self.is_stateless = False
         self._requests = requests
-
-    @property
-    def is_stateless(self) -> bool:
-        return self.protocol_version in MODERN_PROTOCOL_VERSIONS
 
     async def introduce(self, mode: Mode) -> None:
         """Negotiate the version: by a probe that falls back to `initialize`, by `initialize` alone, or not at all."""
@@ -63,6 +60,7 @@ class ServerClient(ClientSession):
                         cache_scope="public",
                     )
                 )
+        self.is_stateless = self.protocol_version in MODERN_PROTOCOL_VERSIONS
         if self.server_capabilities is not None:
             capabilities = self.server_capabilities.model_dump(by_alias=True, mode="json", exclude_none=True)
             self.declared = mapping(as_json(capabilities))

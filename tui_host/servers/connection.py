@@ -5,6 +5,7 @@ Cancel scopes must be left in the task that entered them, so every other task ca
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import time
@@ -16,6 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, TypeVar
 
 import anyio
+import mcp_types
 from anyio import to_thread
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from typing_extensions import override
@@ -24,12 +26,12 @@ from tui_host.capture.connection_end import CLOSED, connection_end
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.record import current_place
 from tui_host.errors import JSON, ServerError
-from tui_host.servers.call import FAULTS, ServerCall, call_params
-from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, describe, identity
+from tui_host.servers.call import FAULTS, ServerCall
+from tui_host.servers.catalog import GET_PROMPT, READ, CallProgress, ServerStatus, Tool, describe, identity
 from tui_host.servers.client import ServerClient
-from tui_host.servers.lists import ServerLists
+from tui_host.servers.lists import CHANGED, ServerLists
 from tui_host.servers.outgoing_request import OutgoingRequest
-from tui_host.servers.server_endpoint import Endpoint, resolve_endpoint
+from tui_host.servers.server_endpoint import resolve_endpoint
 from tui_host.servers.server_faults import answer_in, innermost, reason_of
 from tui_host.servers.server_requests import ServerRequests
 from tui_host.servers.stdio import stdio_transport
@@ -165,26 +167,21 @@ class McpConnection(Wire):
         self.id = self.recorder.new_connection(self.server)
         self.update(connection=self.id)
         self.publish("connecting", "waiting for initialize")
-        async with self._transport(endpoint) as self._peer, ServerClient(self._peer, self.requests) as client:
+        if self._way.kind == "stdio":
+            transport = stdio_transport(endpoint, self)
+        else:
+            # Imported in a thread, with the first server behind a URL.
+            await to_thread.run_sync(import_module, "tui_host.servers.http")
+            from tui_host.servers.http import http_transport
+
+            # The call's own limit is shorter, save while the person answers a question of the server.
+            read_seconds = STREAM_SECONDS if self.spec.timeout else None
+            transport = http_transport(endpoint, self, self._way.kind, read_seconds=read_seconds)
+        async with transport as self._peer, ServerClient(self._peer, self.requests) as client:
             await client.introduce(self._way.mode)
             scope.deadline = math.inf
             await self._serve(client)
             scope.deadline = anyio.current_time() + LEAVE_SECONDS
-
-    @asynccontextmanager
-    async def _transport(self, endpoint: Endpoint) -> AsyncGenerator[Peer]:
-        if self._way.kind == "stdio":
-            async with stdio_transport(endpoint, self) as peer:
-                yield peer
-            return
-        # Imported in a thread, with the first server behind a URL.
-        await to_thread.run_sync(import_module, "tui_host.servers.http")
-        from tui_host.servers.http import http_transport
-
-        # The call's own limit is shorter, save while the person answers a question of the server.
-        read_seconds = STREAM_SECONDS if self.spec.timeout else None
-        async with http_transport(endpoint, self, self._way.kind, read_seconds=read_seconds) as peer:
-            yield peer
 
     async def _serve(self, client: ServerClient) -> None:
         """List the tools, then follow what the server announces until the connection ends."""
@@ -294,7 +291,15 @@ class McpConnection(Wire):
     ) -> tuple[Mapping[str, JSON], str]:
         """Call a tool with exactly the approved bytes; returns the result as received, and what was odd about its bytes."""
         with self._usable() as client:
-            params = call_params(tool, arguments_json, log_level=self.spec.log_level if client.is_stateless else "")
+            arguments: JSON = json.loads(arguments_json)
+            if not isinstance(arguments, Mapping):
+                raise ServerError("the arguments of a call must be an object", sent=False)
+            if tool == READ and not text_or_empty(arguments.get("uri")):
+                raise ServerError("reading a resource needs its uri, as text", sent=False)
+            is_method = tool in {READ, GET_PROMPT}
+            params: dict[str, JSON] = dict(arguments) if is_method else {"name": tool, "arguments": arguments}
+            if client.is_stateless and self.spec.log_level:
+                params["_meta"] = {mcp_types.LOG_LEVEL_META_KEY: self.spec.log_level}
             outgoing = OutgoingRequest(tool=tool, arguments=arguments_json)
             token = current_place.set(place)
             try:
@@ -356,8 +361,12 @@ class McpConnection(Wire):
                 self.log(params)
             case "notifications/elicitation/complete":
                 self.requests.visited(text_or_empty(params.get("elicitationId")))
+            case "notifications/resources/updated":
+                self.lists.count(text_or_empty(params.get("uri")))
+            case _ if method in CHANGED:
+                self.lists.mark([CHANGED[method]])
             case _:
-                self.lists.heard(method, params)
+                pass
 
     @override
     def end(self, cause: str) -> None:

@@ -190,11 +190,22 @@ class Peer:
         """Take a parsed message; returns False if it is none."""
         message = mapping(value)
         method, number, params = message.get("method"), as_request_id(message.get("id")), mapping(message.get("params"))
+        if isinstance(method, str) and number is not None:
+            self._asked(number, method, params, place)
+            return True
         if isinstance(method, str):
-            if number is None:
-                self._notified(method, params)
-            else:
-                self._asked(number, method, params, place)
+            if method == "notifications/progress":
+                outgoing = self.unanswered(params.get("progressToken"))
+                if outgoing is not None and outgoing.on_progress is not None:
+                    outgoing.on_progress(params)
+            elif method == "notifications/cancelled":
+                withdrawn = as_request_id(params.get("requestId"))
+                question = None if withdrawn is None else self._questions.pop(coerce_request_id(withdrawn), None)
+                if question is not None:
+                    question.cancel()
+            # The SDK follows its streams of `subscriptions/listen` in the order of arrival.
+            if self._intercept is None or not self._intercept(method, params):
+                self.wire.heard(method, params)
             return True
         result, error = message.get("result"), message.get("error")
         if isinstance(error, Mapping):
@@ -211,12 +222,10 @@ class Peer:
         outgoing = None if known is None else self._pending.get(coerce_request_id(known))
         return None if outgoing is None or outgoing.reply is None or outgoing.reply.done() else outgoing
 
-    def over(self, cause: str) -> None:
-        """End the connection, and give an error to every request that waits for an answer."""
-        self.wire.end(cause)
-        self.close()
-
-    def close(self) -> None:
+    def close(self, cause: str | None = None) -> None:
+        """End the connection, with its cause if the wire has ended; every request that waits for an answer gets an error."""
+        if cause is not None:
+            self.wire.end(cause)
         self._over.set()
         for number in tuple(self._pending):
             self.resolve(number, closed())
@@ -226,20 +235,6 @@ class Peer:
         if outgoing is not None and outgoing.reply is not None:
             outgoing.warning = outgoing.warning or warning
             outgoing.reply.set_result(reply)
-
-    def _notified(self, method: str, params: Mapping[str, JSON]) -> None:
-        if method == "notifications/progress":
-            outgoing = self.unanswered(params.get("progressToken"))
-            if outgoing is not None and outgoing.on_progress is not None:
-                outgoing.on_progress(params)
-        elif method == "notifications/cancelled":
-            withdrawn = as_request_id(params.get("requestId"))
-            question = None if withdrawn is None else self._questions.pop(coerce_request_id(withdrawn), None)
-            if question is not None:
-                question.cancel()
-        # The SDK follows its streams of `subscriptions/listen` in the order of arrival.
-        if self._intercept is None or not self._intercept(method, params):
-            self.wire.heard(method, params)
 
     # The server's questions.
 

@@ -32,7 +32,7 @@ from tui_host.capture.frames.frame_heads import read_frame
 from tui_host.capture.http.httpx2_tap import Httpx2Transport
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.http.sse import SseDecoder, SseEvent
-from tui_host.capture.json.narrowing import text_or_empty
+from tui_host.capture.json.narrowing import mapping, text_or_empty
 from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import current_place
 from tui_host.capture.stdio.lines import Lines
@@ -41,7 +41,6 @@ from tui_host.guard.child_process import Process
 from tui_host.servers.dispatcher import OutgoingMessage, Peer, peer_over
 from tui_host.servers.http_failure import (
     REFUSAL_BYTES,
-    error_in,
     fault_words,
     first_words,
     kind_of,
@@ -184,14 +183,15 @@ class HttpLink:
             return  # a notification that the server does not want says nothing about the session
         is_first = message.frame.get("method") in {"initialize", "server/discover"}
         answer = self.answer_of(response, body, about, is_first=is_first)
+        error = mapping(read_object(body).get("error"))
         if SESSION in response.request.headers:
-            answer.is_session_lost = status == 404 and error_in(body).get("code") != METHOD_NOT_FOUND
+            answer.is_session_lost = status == 404 and error.get("code") != METHOD_NOT_FOUND
             if status == 400:
                 # Not the 404 of the specification, but what the examples of the TypeScript SDK answer after a restart.
                 words = first_words(body).lower()
                 answer.is_session_lost = "session" in words or "not initialized" in words
             self.state.is_session_lost |= answer.is_session_lost
-        self.fail(message, refusal_error(answer, error_in(body)))
+        self.fail(message, refusal_error(answer, error if isinstance(error.get("code"), int) else None))
 
     def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:
         """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
@@ -287,18 +287,15 @@ class StreamableHttp(HttpLink):
         self.state.is_refused, self.state.retry_seconds = False, 0.0
         if message.frame.get("method") == "initialize":
             self._session = response.headers.get(SESSION, "")
-        if kind == _EVENTS:
-            await self._take_events(message, response)
+        if kind == _JSON:
+            body = await read_body(response, BODY_LIMIT)
+            if len(body) > BODY_LIMIT:
+                self.fail(message, closed(f"the answer has more than {BODY_LIMIT >> 20} MB"))
+                return
+            self.peer.take(body, read_frame(body), current_place.get())
+            self.fail(message, closed("the answer is no JSON-RPC message"))
             return
-        body = await read_body(response, BODY_LIMIT)
-        if len(body) > BODY_LIMIT:
-            self.fail(message, closed(f"the answer has more than {BODY_LIMIT >> 20} MB"))
-            return
-        self.peer.take(body, read_frame(body), current_place.get())
-        self.fail(message, closed("the answer is no JSON-RPC message"))
-
-    async def _take_events(self, message: OutgoingMessage, response: httpx2.Response) -> None:
-        """Take what comes in the stream of a request until its answer. A broken stream goes on where its server allows that."""
+        # What comes in a stream, until the answer. A broken stream goes on where its server allows that.
         stream, number = EventStream(), as_request_id(message.frame.get("id"))
         try:
             await self._follow(stream, response, number)
@@ -371,7 +368,7 @@ class SseHttp(HttpLink):
             cause = self.note_fault(error)
         if not self._endpoint:
             raise refusal_error(HttpAnswer(status=0, words=f"{cause}; no address for messages came"))
-        self.peer.over(cause)
+        self.peer.close(cause)
 
     async def _follow(self, response: httpx2.Response, task_status: TaskStatus[None]) -> None:
         if not response.is_success or kind_of(response) != _EVENTS:

@@ -56,12 +56,6 @@ def first_words(body: bytes, limit: int = 200) -> str:
     return " ".join(text.split())[:limit]
 
 
-def error_in(body: bytes) -> Mapping[str, JSON]:
-    """Return the JSON-RPC error in a body; empty if there is none."""
-    error = mapping(read_object(body).get("error"))
-    return error if isinstance(error.get("code"), int) else {}
-
-
 def seconds_to_wait(response: httpx2.Response) -> float | None:
     """Return for how long the server asks to be left alone; None if it does not say. Source: RFC 9110, section 10.2.3."""
     said = response.headers.get("retry-after", "").strip()

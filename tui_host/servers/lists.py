@@ -11,8 +11,8 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from tui_host.capture.json.narrowing import is_array, mapping, text_or_empty
-from tui_host.errors import JSON, ServerError
+from tui_host.capture.json.narrowing import is_array, mapping
+from tui_host.errors import ServerError
 from tui_host.servers.catalog import identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
 from tui_host.servers.client import ServerClient
@@ -27,7 +27,13 @@ LISTEN_AGAIN_SECONDS = 30.0
 ListName: TypeAlias = Literal["tools", "resources", "prompts"]
 """A list that is read again alone; `resources` includes the templates."""
 LIST_NAMES: tuple[ListName, ...] = ("tools", "resources", "prompts")
-_CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
+CHANGED: Mapping[str, ListName] = {f"notifications/{name}/list_changed": name for name in LIST_NAMES}
+"""Notifications that a list has changed."""
+_OTHERS: Mapping[ListName, tuple[tuple[str, str], ...]] = {
+    "resources": (("resources/list", "resources"), ("resources/templates/list", "resourceTemplates")),
+    "prompts": (("prompts/list", "prompts"),),
+}
+"""Lists without which a server can be ready: the methods that read them, and the members of the pages."""
 
 
 class ServerLists:
@@ -64,24 +70,27 @@ class ServerLists:
         )
 
     async def read_others(self, client: ServerClient) -> None:
-        """Read resources, templates and prompts for the first time; a server can be ready without them."""
-        await self._read_resources(client)
-        await self._read_prompts(client)
+        """Read resources, templates and prompts for the first time."""
+        for name in _OTHERS:
+            await self._read(client, name)
         self.is_read = True
         self._wire.update()
 
-    async def _read_resources(self, client: ServerClient) -> None:
-        listed = await self._listed(client, "resources/list", "resources")
-        if listed is not None:
-            self._wire.update(resources=read_resources(listed))
-        listed = await self._listed(client, "resources/templates/list", "resourceTemplates")
-        if listed is not None:
-            self._wire.update(templates=read_resources(listed, is_template=True))
-
-    async def _read_prompts(self, client: ServerClient) -> None:
-        listed = await self._listed(client, "prompts/list", "prompts")
-        if listed is not None:
-            self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
+    async def _read(self, client: ServerClient, name: ListName) -> None:
+        """Read a list besides the tools, if the server has it; that it cannot be read is told."""
+        for method, key in _OTHERS[name] if self.declares(client, name) else ():
+            try:
+                listed = await self._pages(client, method, key)
+            except (MCPError, ServerError) as error:
+                self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0]}")
+                continue
+            match key:
+                case "resources":
+                    self._wire.update(resources=read_resources(listed))
+                case "resourceTemplates":
+                    self._wire.update(templates=read_resources(listed, is_template=True))
+                case _:
+                    self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
 
     async def follow(self, client: ServerClient) -> None:
         """Read lists again after changes, once for all changes within a second."""
@@ -100,20 +109,9 @@ class ServerLists:
                 if "tools" not in self._changed:  # else they changed once more since the request
                     self.has_current_tools, self.awaits_tools = is_read, False
                 self._wire.update()
-            if "resources" in changed:
-                await self._read_resources(client)
-            if "prompts" in changed:
-                await self._read_prompts(client)
-
-    async def _listed(self, client: ServerClient, method: str, key: str) -> Sequence[object] | None:
-        """Read a list without which a server can be ready; None if there is none, or it cannot be read, which is told."""
-        if not self.declares(client, method.partition("/")[0]):
-            return None
-        try:
-            return await self._pages(client, method, key)
-        except (MCPError, ServerError) as error:
-            self._wire.notice(f"{key} cannot be listed: {reason_of(error)[0]}")
-            return None
+            for name in _OTHERS:
+                if name in changed:
+                    await self._read(client, name)
 
     def declares(self, client: ServerClient, name: str) -> bool:
         return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
@@ -151,19 +149,14 @@ class ServerLists:
         self._wire.notice(f"{key}: {len(items):,} on {pages} pages were read; there may be more")
         return items
 
-    def heard(self, method: str, params: Mapping[str, JSON]) -> None:
-        if method in _CHANGED:
-            self._mark([_CHANGED[method]])
-        elif method == "notifications/resources/updated":
-            self._count(text_or_empty(params.get("uri")))
-
-    def _mark(self, names: Iterable[ListName]) -> None:
+    def mark(self, names: Iterable[ListName]) -> None:
+        """Let lists be read again."""
         self._changed.update(names)
         if "tools" in self._changed:
             self.has_current_tools, self.awaits_tools = False, True
         self._news.set()
 
-    def _count(self, uri: str) -> None:
+    def count(self, uri: str) -> None:
         """Count an update; a server may name a part of a resource, which counts for the resource."""
         for name in self._subscriptions:
             self._subscriptions[name] += is_of(uri, name)
@@ -206,8 +199,8 @@ class ServerLists:
                 await anyio.sleep(delay)
                 delay = min(delay * 2, LISTEN_AGAIN_SECONDS)
                 for uri in uris:
-                    self._count(uri)
-            self._mark(names)  # what changed meanwhile was not heard
+                    self.count(uri)
+            self.mark(names)  # what changed meanwhile was not heard
 
     def _settle(self, honored: Iterable[str]) -> None:
         self._honored = frozenset(honored)

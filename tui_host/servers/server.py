@@ -123,12 +123,12 @@ class Server:
         self._wake.set()
         self._shared.changed()
 
-    def switch_tool(self, tool: str, *, is_on: bool) -> None:
-        self.tools_off = self.tools_off - {tool} if is_on else self.tools_off | {tool}
-        self._shared.changed()
-
-    def switch_instructions(self, *, is_on: bool) -> None:
-        self.is_instructing = is_on
+    def switch(self, tool: str = "", *, is_on: bool) -> None:
+        """Switch a tool on or off; without a name, whether the instructions go to the model."""
+        if tool:
+            self.tools_off = self.tools_off - {tool} if is_on else self.tools_off | {tool}
+        else:
+            self.is_instructing = is_on
         self._shared.changed()
 
     def tell_changes(self, changes: tuple[str, ...]) -> None:

@@ -31,7 +31,11 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
         return resolve(template, environment, where=f"{where}.{key}").text
 
     if spec.bundled is not None:
-        return Endpoint(command=_bundled(spec, environment))
+        # -P: otherwise a file of that name in the working directory would run instead of our module
+        bundled = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
+        if spec.transport != "stdio":
+            bundled += ["--http", "--lifeline"]
+        return Endpoint(command=ChildCommand(argv=tuple(bundled), environment=child_environment(spec, environment)))
     if spec.url is not None:
         url = filled(spec.url, "url")
         check_url(url, allow_http=spec.allow_http, where=f"{where}.url")
@@ -41,11 +45,3 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
     argv = (filled(spec.command, "command"), *(filled(argument, "args") for argument in spec.args))
     cwd = None if spec.cwd is None else Path(filled(spec.cwd, "cwd")).expanduser()
     return Endpoint(command=ChildCommand(argv=argv, environment=child_environment(spec, environment), cwd=cwd))
-
-
-def _bundled(spec: ServerSpec, environment: Mapping[str, str]) -> ChildCommand:
-    # -P: otherwise a file of that name in the working directory would run instead of our module
-    argv = [sys.executable, "-P", "-m", "tui_host.demo.servers", str(spec.bundled)]
-    if spec.transport != "stdio":
-        argv += ["--http", "--lifeline"]
-    return ChildCommand(argv=tuple(argv), environment=child_environment(spec, environment), cwd=None)

@@ -12,6 +12,12 @@ from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.outgoing_request import HttpAnswer
 
 LONGEST = 500
+_REMEDIES = {
+    0: "check that the server runs and that the URL is right",
+    **dict.fromkeys((401, 403), "set Authorization under the server's headers"),
+    **dict.fromkeys((404, 405), "correct the URL"),
+}
+"""What to do about an answer over HTTP, by its status; 0 if none came."""
 
 
 class WireError(MCPError):
@@ -51,23 +57,6 @@ def words_of_answer(answer: HttpAnswer) -> str:
     return f"HTTP {answer.status}{phrase}{words}{later}"
 
 
-def remedy_of_answer(answer: HttpAnswer) -> str:
-    """Say what to do about an HTTP error answer, empty if unknown."""
-    if answer.remedy:
-        return answer.remedy
-    match answer.status:
-        case 0:
-            return "check that the server runs and that the URL is right"
-        case 401 | 403:
-            return "set Authorization under the server's headers"
-        case 404 | 405:
-            return "correct the URL"
-        case status if 300 <= status < 400:
-            return "change the URL to the new address"
-        case _:
-            return ""
-
-
 def reason_of(error: BaseException, cause: str = "") -> tuple[str, str]:
     """Say why something failed, and what to do about it, given why the connection ended, if it did."""
     error = innermost(error)
@@ -77,7 +66,8 @@ def reason_of(error: BaseException, cause: str = "") -> tuple[str, str]:
     if cause:
         return cause, ""
     if answer is not None and (answer.status == 0 or answer.status >= 300 or answer.words):
-        return words_of_answer(answer), remedy_of_answer(answer)
+        known = "change the URL to the new address" if 300 <= answer.status < 400 else _REMEDIES.get(answer.status, "")
+        return words_of_answer(answer), answer.remedy or known
     match error:
         case WireError():
             return error.error.message, ""

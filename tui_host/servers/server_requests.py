@@ -38,16 +38,15 @@ class RefusedError(RuntimeError):
     """The person, the host or the server refused what a call needs."""
 
 
+@dataclass(slots=True, eq=False)
 class CallClock:
-    """Cancels a call's scope after a time of silence, which a sign of life ends, and after one in all; neither counts while it is stopped."""
+    """Cancels a call's scope after a time of silence, which a sign of life ends, and at an end; neither counts while it is stopped."""
 
-    def __init__(self, scope: anyio.CancelScope, *, silence: float, longest: float) -> None:
-        self._scope = scope
-        self._silence = silence
-        self._end = anyio.current_time() + longest
-        self._stops = 0
-        self._stopped_at = 0.0
-        self.alive()
+    _scope: anyio.CancelScope
+    _silence: float
+    _end: float
+    _stops: int = 0
+    _stopped_at: float = 0.0
 
     @property
     def is_over(self) -> bool:
@@ -102,7 +101,22 @@ class ServerRequests:
     async def answer(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """Answer a request of the server in the place of the running task; returns the answer's `result` or `error`."""
         try:
-            return {"result": await self._result(method, params)}
+            if method in _DECLARED_BY and not (self.has_roots if method == "roots/list" else self.has_sampling):
+                self._wire.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
+                return {"error": {"code": METHOD_NOT_FOUND, "message": f"{method} was not declared"}}
+            if method == "elicitation/create" and (wrong := _unfillable(params)):
+                self._wire.notice(f"its question was refused: {wrong}")
+                return {"error": {"code": INVALID_PARAMS, "message": wrong}}
+            match method:
+                case "elicitation/create":
+                    return {"result": await self._elicit(params)}
+                case "sampling/createMessage":
+                    return {"result": await self._sample(params)}
+                case "roots/list":
+                    roots: JSON = [{"uri": folder.as_uri(), "name": folder.name} for folder in self._folders]
+                    return {"result": {"roots": roots}}
+                case _:
+                    return {"error": {"code": METHOD_NOT_FOUND, "message": "Method not found"}}
         except MCPError as error:
             return {"error": {"code": error.code, "message": error.error.message}}
         except TuiHostError as error:
@@ -127,7 +141,7 @@ class ServerRequests:
         """Ask the person to visit the pages that the data of a call's error -32042 name; returns whether to send the call again."""
         pages = [mapping(page) for page in items(mapping(error).get("elicitations"))]
         for page in pages:
-            answer = await self._elicit(replace(self._elicitation(page), is_retry=True))
+            answer = await self._elicit(page, is_retry=True)
             if answer["action"] != "accept":
                 return False
         return bool(pages)
@@ -167,36 +181,17 @@ class ServerRequests:
             if is_meant(question):
                 question.scope.cancel()
 
-    async def _result(self, method: str, params: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        is_declared = self.has_sampling if method == "sampling/createMessage" else self.has_roots
-        if method in _DECLARED_BY and not is_declared:
-            self._wire.notice(f"it asked for {_DECLARED_BY[method]}; the request was refused")
-            raise MCPError(METHOD_NOT_FOUND, f"{method} was not declared")
-        match method:
-            case "elicitation/create":
-                if wrong := _unfillable(params):
-                    self._wire.notice(f"its question was refused: {wrong}")
-                    raise MCPError(INVALID_PARAMS, wrong)
-                return await self._elicit(self._elicitation(params))
-            case "sampling/createMessage":
-                return await self._sample(params)
-            case "roots/list":
-                return {"roots": [{"uri": folder.as_uri(), "name": folder.name} for folder in self._folders]}
-            case _:
-                raise MCPError(METHOD_NOT_FOUND, "Method not found")
-
-    def _elicitation(self, params: Mapping[str, JSON]) -> Elicitation:
+    async def _elicit(self, params: Mapping[str, JSON], *, is_retry: bool = False) -> Mapping[str, JSON]:
         is_page = params.get("mode") == "url" or "url" in params
-        return Elicitation(
+        request = Elicitation(
             server=self._spec.name,
             message=text_or_empty(params.get("message")),
             schema=None if is_page else mapping(params.get("requestedSchema")),
             url=text_or_empty(params.get("url")),
             id=text_or_empty(params.get("elicitationId")),
             call=current_place.get().call or "",
+            is_retry=is_retry,
         )
-
-    async def _elicit(self, request: Elicitation) -> Mapping[str, JSON]:
         answer = await self._asked(_Open(call=request.call, id=request.id), lambda: self._filled(request))
         if answer is None:
             if request.id in self._visited:

@@ -44,7 +44,7 @@ async def stdio_transport(endpoint: Endpoint, wire: Wire) -> AsyncGenerator[Peer
                 if not child.fault:  # the process usually ends a moment after its output
                     await child.process.wait(1.0)
                 code = child.process.exit_code
-                peer.over(child.fault or ("closed its standard output" if code is None else ending(code)))
+                peer.close(child.fault or ("closed its standard output" if code is None else ending(code)))
 
             child.listener = peer.take
             group.start_soon(watch)

@@ -51,6 +51,12 @@ def _read(definition: object, server: str, identity: str) -> Tool:
     name, meta = text_or_empty(value.get("name")), mapping(value.get("_meta"))
     # Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key.
     page = text_or_empty(mapping(meta.get("ui")).get("resourceUri", meta.get("ui/resourceUri")))
+    faults = (
+        (not name, "malformed: no name"),
+        (name == READ, "its name is reserved: it is a method of the protocol"),
+        (len(name) > LONGEST_NAME, f"its name has more than {LONGEST_NAME} characters"),
+        (mapping(value.get("execution")).get("taskSupport") == "required", NEEDS_TASKS),
+    )
     return Tool(
         server=server,
         name=name,
@@ -61,19 +67,9 @@ def _read(definition: object, server: str, identity: str) -> Tool:
         annotations=tuple(mapping(value.get("annotations")).items()),
         fingerprint=fingerprint(value, identity),
         size=size,
-        problem=_problem(name, value),
+        problem=next((words for is_so, words in faults if is_so), None),
         page=page if page.startswith("ui://") and len(page) <= LONGEST_URI else "",
     )
-
-
-def _problem(name: str, definition: Mapping[str, JSON]) -> str | None:
-    if not name:
-        return "malformed: no name"
-    if name == READ:
-        return "its name is reserved: it is a method of the protocol"
-    if len(name) > LONGEST_NAME:
-        return f"its name has more than {LONGEST_NAME} characters"
-    return NEEDS_TASKS if mapping(definition.get("execution")).get("taskSupport") == "required" else None
 
 
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 import anyio
@@ -19,6 +20,7 @@ from tui_host.settings.environment_references import resolve
 
 if TYPE_CHECKING:
     from tui_host.servers.wire import Wire
+    from tui_host.settings.system_keyring import LoginStore
 
 LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1  # another process may be in the middle of a renewal
 
@@ -34,16 +36,15 @@ class _Kept(BaseModel):
     resource: ProtectedResourceMetadata | None = None
 
 
+@dataclass(slots=True, eq=False)
 class LoginRecord:
     """Carries a login between the SDK's context and the place where it is kept. The SDK's storage of tokens."""
 
-    context: OAuthContext
-
-    def __init__(self, url: str, wire: Wire) -> None:
-        self._url = url
-        self._wire = wire
-        self._logins = wire.shared.answering.logins
-        self.known: set[str] = set()  # tokens, the empty one where none was kept
+    _url: str
+    _wire: Wire
+    _logins: LoginStore
+    context: OAuthContext = field(init=False)
+    known: set[str] = field(default_factory=set[str])  # tokens, the empty one where none was kept
 
     @property
     def issuer(self) -> str:
@@ -74,22 +75,18 @@ class LoginRecord:
             if kept.resource is not None:
                 context.auth_server_url = str(kept.resource.authorization_servers[0])
             self._learn()
-        self._use_configured_client()
+        spec, client, given = self._wire.spec, self.context.client_info, dict[str, str]()
+        if spec.client_id is not None:  # the configured client counts, and not the kept one
+            where, environment = f"servers.{spec.name}", self._wire.shared.environment
+            given["client_id"] = resolve(spec.client_id, environment, where=f"{where}.client_id").text
+            if spec.client_secret is not None:
+                given["client_secret"] = resolve(spec.client_secret, environment, where=f"{where}.client_secret").text
+            if client is None or client.client_id != given["client_id"]:
+                self.context.clear_tokens()
+            elif client.issuer:
+                given["issuer"] = client.issuer
+            self.context.client_info = OAuthClientInformationFull.model_validate(given)
         return self.context.is_token_valid()
-
-    def _use_configured_client(self) -> None:
-        spec, kept = self._wire.spec, self.context.client_info
-        if spec.client_id is None:
-            return
-        given: dict[str, str] = {}
-        for key, template in (("client_id", spec.client_id), ("client_secret", spec.client_secret)):
-            if template is not None:
-                given[key] = resolve(template, self._wire.shared.environment, where=f"servers.{spec.name}.{key}").text
-        if kept is None or kept.client_id != given["client_id"]:
-            self.context.clear_tokens()
-        elif kept.issuer:
-            given["issuer"] = kept.issuer
-        self.context.client_info = OAuthClientInformationFull.model_validate(given)
 
     # What the SDK calls: it has the kept login already.
 

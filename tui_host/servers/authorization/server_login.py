@@ -61,7 +61,7 @@ class ServerLogin:
         self._remedy = f"run tui-host servers login {wire.spec.name}"
         self._http = http
         self._methods = methods
-        self._record = LoginRecord(url, wire)
+        self._record = LoginRecord(url, wire, wire.shared.answering.logins)
         self._metadata = OAuthClientMetadata(client_name="tui-host", redirect_uris=None)
         self._provider = OAuthClientProvider(
             url,

@@ -187,7 +187,7 @@ class ServersScreen(Browse):
             with self.telling():
                 if tool:
                     is_on = tool in server.tools_off
-                    server.switch_tool(tool, is_on=is_on)
+                    server.switch(tool, is_on=is_on)
                 if for_good:  # of a server before it is done: the configuration file may say otherwise
                     save_switches(self._host.settings, {name: None if tool and is_on else is_on})
                 if not tool:
@@ -200,7 +200,7 @@ class ServersScreen(Browse):
 
     def action_instructions(self) -> None:
         if (server := self._server()) is not None:
-            server.switch_instructions(is_on=not server.is_instructing)
+            server.switch(is_on=not server.is_instructing)
             sent = "are sent from the next turn on" if server.is_instructing else "are not sent"
             self._tell(f"the instructions of {self.choices.current} {sent}")
 
