@@ -80,7 +80,10 @@ def _definition(tool: Tool) -> dict[str, JSON]:
 def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Iterator[tuple[str, str]]:
     """Yield the members that differ, each with the words that do, as `old → new`, `+new`, `-old`."""
     for key, value in after.items():
-        was, now = _text(before.get(key)), _text(value)
+        was, now = (  # with spaces between the words of JSON, so that single words can be compared
+            each or "" if each is None or isinstance(each, str) else json.dumps(each, sort_keys=True, indent=1)
+            for each in (before.get(key), value)
+        )
         if was == now:
             continue
         old, new, pieces = was.split(), now.split(), list[str]()
@@ -92,10 +95,3 @@ def _differences(before: Mapping[str, JSON], after: Mapping[str, JSON]) -> Itera
             elif kind != "equal":
                 pieces.append(f"+{added}" if kind == "insert" else f"-{removed}")
         yield key, ", ".join(pieces)
-
-
-def _text(value: JSON) -> str:
-    """Return a text with spaces between the words of JSON, so that single words can be compared."""
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, indent=1)

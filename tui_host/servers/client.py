@@ -79,7 +79,7 @@ class ServerClient(ClientSession):
         self._stamp({"method": method, "params": stamped}, opts)
         if name:
             opts.setdefault("headers", {}).setdefault(MCP_NAME_HEADER, encode_header_value(name))
-        return await self.peer.request(method, stamped, opts, outgoing or OutgoingRequest())
+        return await self.peer.send_raw_request(method, stamped, opts, outgoing=outgoing)
 
     def problems_of(self, listed: Sequence[object]) -> list[str | None]:
         """Say what is wrong with each definition of a tool, and remember which arguments of the others go into headers."""

@@ -163,6 +163,7 @@ class McpConnection(Wire):
             self.replaceable.set()
 
     async def _connect(self, scope: anyio.CancelScope) -> None:
+        """Connect, list the tools, then follow what the server announces until the connection ends."""
         endpoint = resolve_endpoint(self.spec, self.shared.environment)
         self.id = self.recorder.new_connection(self.server)
         self.update(connection=self.id)
@@ -180,38 +181,34 @@ class McpConnection(Wire):
         async with transport as self._peer, ServerClient(self._peer, self.requests) as client:
             await client.introduce(self._way.mode)
             scope.deadline = math.inf
-            await self._serve(client)
+            info = client.server_info
+            self.update(
+                protocol_version=client.protocol_version or "",
+                era="stateless" if client.is_stateless else "stateful",
+                server_info="" if info is None else f"{info.name} {info.version}".strip(),
+                instructions=client.instructions or "",
+                capabilities=client.declared,
+            )
+            self.publish("connecting", "listing its tools")
+            async with anyio.create_task_group() as group:
+                self._serving = group.cancel_scope
+                await self.lists.read_tools(client)
+                self._client = client
+                if self._way.notice:
+                    self.shared.handshake_only.add(identity(self.spec))
+                    self.notice(self._way.notice)
+                self.ready_since = time.monotonic()
+                self.update(ready_ms=(self.ready_since - self._began) * 1000)
+                self.publish("ready", "")
+                self.settled.set()
+                group.start_soon(self.lists.read_others, client)
+                group.start_soon(self.lists.follow, client)
+                if client.is_stateless:
+                    group.start_soon(self.lists.listen, client)
+                else:
+                    group.start_soon(self.lists.subscribe_again, client)
+                    group.start_soon(self._set_log_level, client)
             scope.deadline = anyio.current_time() + LEAVE_SECONDS
-
-    async def _serve(self, client: ServerClient) -> None:
-        """List the tools, then follow what the server announces until the connection ends."""
-        info = client.server_info
-        self.update(
-            protocol_version=client.protocol_version or "",
-            era="stateless" if client.is_stateless else "stateful",
-            server_info="" if info is None else f"{info.name} {info.version}".strip(),
-            instructions=client.instructions or "",
-            capabilities=client.declared,
-        )
-        self.publish("connecting", "listing its tools")
-        async with anyio.create_task_group() as group:
-            self._serving = group.cancel_scope
-            await self.lists.read_tools(client)
-            self._client = client
-            if self._way.notice:
-                self.shared.handshake_only.add(identity(self.spec))
-                self.notice(self._way.notice)
-            self.ready_since = time.monotonic()
-            self.update(ready_ms=(self.ready_since - self._began) * 1000)
-            self.publish("ready", "")
-            self.settled.set()
-            group.start_soon(self.lists.read_others, client)
-            group.start_soon(self.lists.follow, client)
-            if client.is_stateless:
-                group.start_soon(self.lists.listen, client)
-            else:
-                group.start_soon(self.lists.subscribe_again, client)
-                group.start_soon(self._set_log_level, client)
 
     async def _set_log_level(self, client: ServerClient) -> None:
         if self.spec.log_level and "logging" in client.declared:
@@ -319,7 +316,7 @@ class McpConnection(Wire):
     async def subscribe(self, uri: str, *, is_on: bool) -> None:
         """Begin or end to hear of the changes of a resource."""
         async with self._answering() as client:
-            await (self.lists.subscribe if is_on else self.lists.unsubscribe)(client, uri)
+            await self.lists.subscribe(client, uri, is_on=is_on)
 
     @asynccontextmanager
     async def _answering(self) -> AsyncGenerator[ServerClient]:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
@@ -40,6 +40,8 @@ PONG: Mapping[str, JSON] = {"result": {}}
 TOO_MANY: Mapping[str, JSON] = {"error": {"code": -32000, "message": "too many requests at once"}}
 CANCEL_SECONDS = 5.0  # longest time that telling the server of a cancellation may hold up its caller
 
+_UNSENT = (MCPError, ServerError, OSError)
+"""Why a message could not be sent: nobody waits for an answer to some, and their owner learns of the wire's end by itself."""
 _SURROGATES = re.compile(
     r"(\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -92,22 +94,15 @@ class Peer:
         await self._over.wait()
 
     async def send_raw_request(
-        self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None
+        self,
+        method: str,
+        params: Mapping[str, JSON] | None,
+        opts: CallOptions | None = None,
+        *,
+        outgoing: OutgoingRequest | None = None,
     ) -> dict[str, JSON]:
-        return dict(await self.request(method, params, opts or {}, OutgoingRequest()))
-
-    async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
-        frame: dict[str, JSON] = {"jsonrpc": "2.0", "method": method}
-        if params is not None:
-            frame["params"] = params
-        await self._send_or_drop(frame, (opts or {}).get("headers"))
-
-    # Our requests.
-
-    async def request(
-        self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions, outgoing: OutgoingRequest
-    ) -> Mapping[str, JSON]:
         """Send a request, and return its result as received; raises MCPError in its place, ServerError if nothing may be sent."""
+        outgoing, opts = outgoing or OutgoingRequest(), opts or {}
         chosen = opts.get("request_id")
         number: RequestId = next(self._ids) if chosen is None else chosen
         sent_params = dict(params or {})
@@ -132,7 +127,14 @@ class Peer:
             del self._pending[coerce_request_id(number)]
         if isinstance(reply, MCPError):
             raise reply
-        return reply
+        return dict(reply)
+
+    async def notify(self, method: str, params: Mapping[str, JSON] | None, opts: CallOptions | None = None) -> None:
+        frame: dict[str, JSON] = {"jsonrpc": "2.0", "method": method}
+        if params is not None:
+            frame["params"] = params
+        with suppress(*_UNSENT):
+            await self._send(frame, (opts or {}).get("headers"))
 
     async def _cancel(self, number: RequestId, opts: CallOptions, outgoing: OutgoingRequest, reason: str) -> None:
         """Tell the server that nobody waits for its answer any more, unless the protocol forbids that."""
@@ -142,7 +144,10 @@ class Peer:
                 await self.notify("notifications/cancelled", params, {"headers": opts.get("headers", {})})
 
     async def _send(
-        self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None, outgoing: OutgoingRequest | None = None
+        self,
+        frame: Mapping[str, JSON],
+        headers: Mapping[str, str] | None = None,
+        outgoing: OutgoingRequest | None = None,
     ) -> None:
         if self.wire.cause or self._over.is_set():
             raise closed()
@@ -158,12 +163,6 @@ class Peer:
             await self._sink(OutgoingMessage(frame=frame, data=data, headers=headers or {}, request=outgoing))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise closed() from None
-
-    async def _send_or_drop(self, frame: Mapping[str, JSON], headers: Mapping[str, str] | None = None) -> None:
-        try:
-            await self._send(frame, headers)
-        except (MCPError, ServerError, OSError):
-            return  # nobody waits for an answer to it, and its owner learns of the wire's end by itself
 
     # What the transport brings.
 
@@ -271,7 +270,8 @@ class Peer:
     async def _reply(self, number: RequestId, outcome: Mapping[str, JSON] | None) -> None:
         try:
             if outcome is not None:  # else the server took its question back
-                await self._send_or_drop({"jsonrpc": "2.0", "id": number, **outcome})
+                with suppress(*_UNSENT):
+                    await self._send({"jsonrpc": "2.0", "id": number, **outcome})
         finally:
             self._replies -= 1
 

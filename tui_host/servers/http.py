@@ -116,6 +116,7 @@ class HttpLink:
     """What both transports share: requests with the login, redirects within the origin alone, refusals and faults in words."""
 
     peer: Peer
+    named = ""  # the address for messages, in words, where the server has named it: then its answers come elsewhere
 
     def __init__(self, wire: Wire, http: httpx2.AsyncClient, url: str, group: TaskGroup) -> None:
         self.url = url
@@ -176,13 +177,15 @@ class HttpLink:
             return None
         return DEFAULT_WAIT_SECONDS if said is None else said
 
-    async def tell(self, message: OutgoingMessage, response: httpx2.Response, about: str = "") -> None:
-        """Tell the one who waits what came in place of an answer: the server's own error, or status, first words and `about`."""
+    async def tell(self, message: OutgoingMessage, response: httpx2.Response) -> None:
+        """Tell the one who waits what came in place of an answer: the server's own error, or status and first words."""
         body, status = await read_body(response, REFUSAL_BYTES), response.status_code
+        if self.named and response.is_success:
+            return  # it is no answer
         if message.request is None:
             return  # a notification that the server does not want says nothing about the session
         is_first = message.frame.get("method") in {"initialize", "server/discover"}
-        answer = self.answer_of(response, body, about, is_first=is_first)
+        answer = self.answer_of(response, body, is_first=is_first)
         error = mapping(read_object(body).get("error"))
         if SESSION in response.request.headers:
             answer.is_session_lost = status == 404 and error.get("code") != METHOD_NOT_FOUND
@@ -193,7 +196,7 @@ class HttpLink:
             self.state.is_session_lost |= answer.is_session_lost
         self.fail(message, refusal_error(answer, error if isinstance(error.get("code"), int) else None))
 
-    def answer_of(self, response: httpx2.Response, body: bytes, about: str = "", *, is_first: bool) -> HttpAnswer:
+    def answer_of(self, response: httpx2.Response, body: bytes, *, is_first: bool) -> HttpAnswer:
         """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
         words, status = first_words(body), response.status_code
         if is_first and status in TRANSIENT:
@@ -203,7 +206,7 @@ class HttpLink:
         if response.next_request is not None:
             onward = response.next_request.url.copy_with(query=None, fragment=None, userinfo=b"")
             words = f"it points to {onward}"
-        words = ", ".join(filter(None, (words, about)))
+        words = ", ".join(filter(None, (words, self.named)))
         return HttpAnswer(status=status, words=words, retry_after=response.headers.get("retry-after", ""))
 
     def fail(self, message: OutgoingMessage, error: WireError) -> None:
@@ -349,14 +352,7 @@ class SseHttp(HttpLink):
 
     async def send(self, message: OutgoingMessage) -> None:
         """POST a message. What the server says to that is heard at once; the answer comes in the stream."""
-        await self.post(message, self._endpoint, {"Content-Type": _JSON}, self._accepted)
-
-    async def _accepted(self, message: OutgoingMessage, response: httpx2.Response) -> None:
-        if response.is_success:
-            await read_body(response, REFUSAL_BYTES)
-        else:
-            place = f"from {self._endpoint.partition('?')[0]}, the address that the server named"
-            await self.tell(message, response, place)
+        await self.post(message, self._endpoint, {"Content-Type": _JSON}, self.tell)
 
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
         """Follow the stream to its end; raises WireError if it cannot be opened, or brings no address for messages."""
@@ -383,6 +379,7 @@ class SseHttp(HttpLink):
                         words = f"it named an address elsewhere for messages: {endpoint.partition('?')[0][:200]}"
                         raise ServerError(words, remedy="ask whoever runs it: the address must be of the same origin")
                     self._endpoint = endpoint
+                    self.named = f"from {endpoint.partition('?')[0]}, the address that the server named"
                     task_status.started()
                 self.take(event)
 

@@ -206,7 +206,16 @@ class ServerLists:
         self._honored = frozenset(honored)
         self._answered.set()
 
-    async def subscribe(self, client: ServerClient, uri: str) -> None:
+    async def subscribe(self, client: ServerClient, uri: str, *, is_on: bool) -> None:
+        if not is_on:
+            if self._subscriptions.pop(uri, None) is None:
+                return
+            self._publish()
+            if client.is_stateless:
+                await self._listen_anew()
+            else:
+                await client.ask("resources/unsubscribe", {"uri": uri})
+            return
         if not mapping(client.declared.get("resources")).get("subscribe"):
             raise ServerError("the server does not announce changes of single resources", sent=False)
         if client.is_stateless:
@@ -221,15 +230,6 @@ class ServerLists:
             await client.ask("resources/subscribe", {"uri": uri})
             self._subscriptions.setdefault(uri, 0)
         self._publish()
-
-    async def unsubscribe(self, client: ServerClient, uri: str) -> None:
-        if self._subscriptions.pop(uri, None) is None:
-            return
-        self._publish()
-        if client.is_stateless:
-            await self._listen_anew()
-        else:
-            await client.ask("resources/unsubscribe", {"uri": uri})
 
     async def subscribe_again(self, client: ServerClient) -> None:
         """Subscribe over a new connection to what was subscribed before, in the stateful era."""

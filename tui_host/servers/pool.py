@@ -226,17 +226,23 @@ class Pool:
     async def request(self, server: str, send: Callable[[McpConnection], Awaitable[Reply]]) -> Reply:
         """Send a request over a connection, and again over a new one if the server had forgotten the session."""
         of = self.server(server)
-        first = of.ready_connection()
-        try:
-            return await send(first)
-        except ServerError as error:
-            if not error.is_session_lost:
-                raise
-        # The next connection has not begun, or is starting.
-        await self._wait_while(
-            lambda: of.is_wanted and (of.connection is first or of.state == "connecting"), of.spec.timeout or math.inf
-        )
-        return await send(of.ready_connection())
+        tried: list[McpConnection] = []
+        while True:
+            connection = of.connection
+            if connection is None or of.state != "ready":
+                what = f"the server is not connected: {of.status.detail or of.status.state}"
+                raise ServerError(what, server, "reconnect it", sent=False)
+            try:
+                return await send(connection)
+            except ServerError as error:
+                if not error.is_session_lost or tried:
+                    raise
+            # The next connection has not begun, or is starting.
+            tried.append(connection)
+            await self._wait_while(
+                lambda: of.is_wanted and (of.connection in tried or of.state == "connecting"),
+                of.spec.timeout or math.inf,
+            )
 
     def _changed(self) -> None:
         self.revision += 1

@@ -15,7 +15,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tui_host.errors import ServerError
 from tui_host.servers.catalog import ServerStatus, State, Tool, describe
 
 if TYPE_CHECKING:
@@ -99,12 +98,6 @@ class Server:
     @property
     def is_listed(self) -> bool:
         return self.connection is not None and self.connection.lists.is_read
-
-    def ready_connection(self) -> McpConnection:
-        if self.connection is None or self.state != "ready":
-            what = f"the server is not connected: {self.status.detail or self.status.state}"
-            raise ServerError(what, self.spec.name, "reconnect it", sent=False)
-        return self.connection
 
     def reconnect(self) -> None:
         self.is_wanted = self._is_restarting = True

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import zip_longest
 
 from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
@@ -35,41 +34,38 @@ def read_tools(
     tools: list[Tool] = []
     names: set[str] = set()
     for definition, found in zip_longest(listed, problems):
-        tool = _read(definition, server, identity)
-        is_second = tool.problem is None and tool.name in names
-        problem = "another tool of this server has the same name" if is_second else tool.problem
-        names.add(tool.name)
-        tools.append(replace(tool, problem=found or problem))
+        value = as_json(definition)
+        size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+        if not isinstance(value, Mapping):
+            tools.append(Tool(server=server, name="", problem=found or "malformed: not an object", size=size))
+            continue
+        name, meta = text_or_empty(value.get("name")), mapping(value.get("_meta"))
+        # Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key.
+        page = text_or_empty(mapping(meta.get("ui")).get("resourceUri", meta.get("ui/resourceUri")))
+        faults = (
+            (not name, "malformed: no name"),
+            (name == READ, "its name is reserved: it is a method of the protocol"),
+            (len(name) > LONGEST_NAME, f"its name has more than {LONGEST_NAME} characters"),
+            (mapping(value.get("execution")).get("taskSupport") == "required", NEEDS_TASKS),
+            (name in names, "another tool of this server has the same name"),
+        )
+        names.add(name)
+        tools.append(
+            Tool(
+                server=server,
+                name=name,
+                title=text_or_empty(value.get("title")),
+                description=text_or_empty(value.get("description")),
+                schema=value.get("inputSchema"),
+                output_schema=value.get("outputSchema"),
+                annotations=tuple(mapping(value.get("annotations")).items()),
+                fingerprint=fingerprint(value, identity),
+                size=size,
+                problem=found or next((words for is_so, words in faults if is_so), None),
+                page=page if page.startswith("ui://") and len(page) <= LONGEST_URI else "",
+            )
+        )
     return tuple(tools)
-
-
-def _read(definition: object, server: str, identity: str) -> Tool:
-    value = as_json(definition)
-    size = len(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
-    if not isinstance(value, Mapping):
-        return Tool(server=server, name="", problem="malformed: not an object", size=size)
-    name, meta = text_or_empty(value.get("name")), mapping(value.get("_meta"))
-    # Source: MCP Apps (SEP-1865), `_meta.ui.resourceUri`; before, a flat key.
-    page = text_or_empty(mapping(meta.get("ui")).get("resourceUri", meta.get("ui/resourceUri")))
-    faults = (
-        (not name, "malformed: no name"),
-        (name == READ, "its name is reserved: it is a method of the protocol"),
-        (len(name) > LONGEST_NAME, f"its name has more than {LONGEST_NAME} characters"),
-        (mapping(value.get("execution")).get("taskSupport") == "required", NEEDS_TASKS),
-    )
-    return Tool(
-        server=server,
-        name=name,
-        title=text_or_empty(value.get("title")),
-        description=text_or_empty(value.get("description")),
-        schema=value.get("inputSchema"),
-        output_schema=value.get("outputSchema"),
-        annotations=tuple(mapping(value.get("annotations")).items()),
-        fingerprint=fingerprint(value, identity),
-        size=size,
-        problem=next((words for is_so, words in faults if is_so), None),
-        page=page if page.startswith("ui://") and len(page) <= LONGEST_URI else "",
-    )
 
 
 def fingerprint(definition: Mapping[str, JSON], identity: str) -> str:

@@ -6,7 +6,7 @@ import fcntl
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio import to_thread
@@ -143,15 +143,14 @@ class LoginRecord:
             yield
             return
         with path.open("ab") as file:
-            with anyio.move_on_after(LOCK_SECONDS):
-                while not _is_locked(file):
+            until = anyio.current_time() + LOCK_SECONDS
+            while anyio.current_time() < until:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
                     await anyio.sleep(LOCK_PAUSE_SECONDS)
+                except OSError:  # some network file systems have no locks
+                    break
+                else:
+                    break
             yield
-
-
-def _is_locked(file: IO[bytes]) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # some network file systems have no locks
-        return not isinstance(error, BlockingIOError)
-    return True
