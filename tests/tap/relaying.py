@@ -17,7 +17,7 @@ from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.http.relay import Relay, bound
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.ring import Item
 from tui_host.tap.session import TapRecorder
 
@@ -92,7 +92,7 @@ async def relaying(
     def report(kind: bytes, number: int, data: bytes) -> None:
         exchanges.take(Item(kind, number, time.monotonic_ns(), data))
 
-    server = upstream_of(upstream, environment or {}, ca_file)
+    server = Upstream(upstream, environment or {}, ca_file)
     with bound(port, server) as listener:
         relay = Relay(
             listener,

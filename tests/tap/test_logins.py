@@ -23,7 +23,7 @@ from tests.tap.relaying import answer, origin_of, relaying, request, rest_of
 from tui_host.capture.record import Head
 from tui_host.errors import JSON
 from tui_host.tap.http.logins import TapPlaces
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.http_messages import HeadError, MessageHead, read_request
 
 OWN = "http://127.0.0.1:8322"
@@ -51,7 +51,7 @@ def asked(target: str, method: bytes = b"GET") -> MessageHead:
     return read_request(b"%s %s HTTP/1.1\r\nHost: a\r\n\r\n" % (method, target.removeprefix(OWN).encode()))
 
 
-UPSTREAM = upstream_of("https://mcp.example/mcp", {})
+UPSTREAM = Upstream("https://mcp.example/mcp", {})
 
 
 def before() -> TapPlaces:

@@ -39,12 +39,13 @@ from tests.tap.stdio_taps import (
     until_kept,
     write,
 )
-from tui_host.capture.record import NOWHERE, lasted
+from tui_host.capture.record import lasted
 from tui_host.capture.redact.redaction import Redactor
+from tui_host.capture.stdio.lines import Lines
 from tui_host.capture.store.companion_files import doubt
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.recorder import LogForm, TapLog
-from tui_host.tap.relay import CHUNK, GAP, IN, LOST, Ring
+from tui_host.tap.relay import ADDED, CHUNK, FREED, GAP, IN, LOST, Ring
 from tui_host.tap.ring import Item, RingReader
 from tui_host.tap.session import RecorderOptions, TapRecorder, TapSession
 from tui_host.tap.stdio_arguments import NoLogError, open_log
@@ -209,7 +210,7 @@ PIECE = bytes(range(256)) * 64
 
 def read(reader: RingReader) -> list[Item]:
     found: list[Item] = []
-    while reader.has_more:
+    while reader.words[ADDED] != reader.taken:
         found += reader.read()
         reader.free()
     return found
@@ -222,7 +223,7 @@ def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the
     def write(number: int) -> None:
         for piece in wanted:
             ring.add(CHUNK, number, piece)
-            while ring.left > 90_000:
+            while ring.words[ADDED] - ring.words[FREED] > 90_000:
                 time.sleep(0.001)
 
     threads = [Thread(target=write, args=(number,)) for number in range(3)]
@@ -230,9 +231,9 @@ def test_what_several_threads_report_while_somebody_reads_comes_whole_and_in_the
         thread.start()
     reader = RingReader(ring.file)
     items: list[Item] = []
-    while any(thread.is_alive() for thread in threads) or reader.has_more:
+    while any(thread.is_alive() for thread in threads) or reader.words[ADDED] != reader.taken:
         items += read(reader)
-    assert (ring.words[LOST], ring.left) == (0, 0)
+    assert (ring.words[LOST], ring.words[ADDED]) == (0, ring.words[FREED])
     for number in range(3):
         assert [item.data for item in items if item.number == number] == wanted
 
@@ -253,7 +254,7 @@ def test_what_finds_no_room_is_counted_and_marked_where_it_is_missing() -> None:
 
 def test_a_line_with_a_gap_says_so_and_the_lines_behind_it_are_whole() -> None:
     recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
-    lines = TappedLines(recorder, NOWHERE, "math", is_whole=True)
+    lines = TappedLines(Lines(recorder, peer="math", connection=recorder.new_connection("math"), is_whole=True))
     for at, (kind, piece) in enumerate([(IN, b"half a li"), (GAP, b"1000"), (IN, b"ne\n" + PING % 1)]):
         lines.take(Item(kind, 0, at, piece))
     lines.finish()

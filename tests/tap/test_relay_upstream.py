@@ -16,7 +16,7 @@ from tests.ports import unused_port
 from tests.tap.relaying import answer, relaying, request, says
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.tap.http.llm_tap import base_url, instructions
-from tui_host.tap.http.upstream import upstream_of
+from tui_host.tap.http.upstream import Upstream
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n"
 
@@ -115,7 +115,7 @@ async def test_an_encrypted_one_through_a_proxy_that_sees_nothing_of_it_and_may_
 )
 def test_what_can_be_no_upstream_is_told(typed: str, environment: dict[str, str], what: str) -> None:
     with pytest.raises(SettingsError) as told:
-        upstream_of(typed, environment)
+        Upstream(typed, environment)
     assert told.value.what == what
     assert "secret" not in str(told.value)
 
@@ -146,7 +146,7 @@ NAMED = {
 @pytest.mark.parametrize("proxy", ["", "http://proxy.example:3128"])
 @pytest.mark.parametrize("upstream", NAMED)
 def test_a_server_names_encrypted_places_and_beside_itself_plain_ones(upstream: str, proxy: str) -> None:
-    server = upstream_of(upstream, {"https_proxy": proxy})
+    server = Upstream(upstream, {"https_proxy": proxy})
     allowed, forbidden = (urls.split() for urls in NAMED[upstream])
     assert [server.other(named).origin for named in allowed] == [named.lower() for named in allowed]
     for named in forbidden:
@@ -159,10 +159,10 @@ async def test_what_leads_further_in_than_the_server_is_is_not_connected_to(monk
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 0))]
 
     async with peer(connection=says(answer(b""), until=b"")) as inner:
-        await upstream_of("http://127.0.0.1", {}).other(f"http://localhost:{inner.port}").connect(asyncio.Protocol)
+        await Upstream("http://127.0.0.1", {}).other(f"http://localhost:{inner.port}").connect(asyncio.Protocol)
         await inner.until(lambda there: len(there.links) == 1)
         monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", looked_up)
-        named = upstream_of("http://mcp.example", {}).other(f"http://mcp.example:{inner.port}")
+        named = Upstream("http://mcp.example", {}).other(f"http://mcp.example:{inner.port}")
         with pytest.raises(ConnectionError, match="further inside"):
             await named.connect(asyncio.Protocol)
         assert len(inner.links) == 1
@@ -190,7 +190,7 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
 def test_hosts_are_told_the_address_of_whom_the_upstream_speaks_like(
     upstream: str, path: str, names: list[str]
 ) -> None:
-    server = upstream_of(upstream, {}, None)
+    server = Upstream(upstream, {}, None)
     url = base_url(server, OWN)
     assert url == OWN + path
     hints = "\n".join(instructions(server, OWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass, field
 from io import BytesIO
 from urllib.parse import urljoin
 
@@ -20,6 +21,7 @@ from tui_host.tap.session import TapRecorder
 REMEMBERED = 1000  # sessions of clients
 
 
+@dataclass(slots=True, eq=False)
 class Connections:
     """Finds the observer of each exchange: one for a model's API and for logins, and one for each client of an MCP server.
 
@@ -27,17 +29,23 @@ class Connections:
     are recorded from their beginning.
     """
 
-    def __init__(self, recorder: TapRecorder, peer: str, *, is_mcp: bool, is_whole: bool = True) -> None:
-        self._recorder, self._peer, self._is_mcp, self._is_whole = recorder, peer, is_mcp, is_whole
-        wire, logins = ("mcp", "all") if is_mcp else ("llm", "some")
-        self._without_connection = Observer(recorder, wire=wire, peer=peer, logins=logins)
-        self._by_agent: dict[bytes, Observer] = {}
-        self._by_session: dict[bytes, Observer] = {}  # or by the target of an announced endpoint
+    recorder: TapRecorder
+    _peer: str
+    _: KW_ONLY
+    is_mcp: bool
+    is_whole: bool = True
+    _without_connection: Observer | None = None
+    _by_agent: dict[bytes, Observer] = field(default_factory=dict[bytes, Observer])
+    by_session: dict[bytes, Observer] = field(default_factory=dict[bytes, Observer])
+    """By what begins a client's session: its id, or the target of an announced endpoint."""
 
     def observer_of(self, head: MessageHead, body: bytes) -> Observer:
         """Return the observer of a request."""
-        observer = self._by_session.get(head.value(b"mcp-session-id") or head.target)
-        if not self._is_mcp or (observer is None and head.method == b"POST" and not is_rpc(body)):
+        observer = self.by_session.get(head.value(b"mcp-session-id") or head.target)
+        if not self.is_mcp or (observer is None and head.method == b"POST" and not is_rpc(body)):
+            if self._without_connection is None:
+                wire, logins = ("mcp", "all") if self.is_mcp else ("llm", "some")
+                self._without_connection = Observer(self.recorder, wire=wire, peer=self._peer, logins=logins)
             return self._without_connection
         if observer is not None:
             return observer
@@ -46,27 +54,13 @@ class Connections:
         agent = head.value(b"user-agent")
         observer = self._by_agent.get(agent)
         if begins or observer is None:
-            peer, is_whole = self._peer, self._is_whole or begins
-            connection = self._recorder.new_connection(peer)
+            peer, is_whole = self._peer, self.is_whole or begins
+            connection = self.recorder.new_connection(peer)
             observer = Observer(
-                self._recorder, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, logins="some"
+                self.recorder, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, logins="some"
             )
             _remember(self._by_agent, agent, observer)
         return observer
-
-    def answered(self, observer: Observer, response: MessageHead) -> None:
-        """Take in the head of a response, which may begin a client's session."""
-        session = response.value(b"mcp-session-id")
-        if self._is_mcp and session:
-            _remember(self._by_session, session, observer)
-
-    def announced(self, observer: Observer, url: str) -> None:
-        """Take in the URL to which a client will send its messages, as an event stream announces it."""
-        parts = parts_of(url)
-        target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        for span in in_url(target):  # the session's id, to be redacted in the stream that is recorded next
-            self._recorder.redactor.learn_value(span.name, target[span.start : span.end])
-        _remember(self._by_session, target.encode("latin-1"), observer)
 
 
 def _remember(observers: dict[bytes, Observer], key: bytes, observer: Observer) -> None:
@@ -75,14 +69,14 @@ def _remember(observers: dict[bytes, Observer], key: bytes, observer: Observer) 
         del observers[next(iter(observers))]
 
 
+@dataclass(slots=True, eq=False)
 class TappedExchanges:
     """Records the exchanges of an HTTP relay."""
 
-    def __init__(self, recorder: TapRecorder, connections: Connections, place: Place) -> None:
-        self._recorder = recorder
-        self._connections = connections
-        self._place = place
-        self._open: dict[int, _TappedExchange] = {}
+    _recorder: TapRecorder
+    _connections: Connections
+    _place: Place
+    _open: dict[int, _TappedExchange] = field(default_factory=dict[int, "_TappedExchange"])
 
     def take(self, item: Item) -> None:
         """Record what an item tells."""
@@ -90,7 +84,10 @@ class TappedExchanges:
         if item.kind == kinds.GAP:
             self.finish(f"not recorded to its end: {int(item.data):,} bytes of the traffic came too fast")
         elif item.kind == kinds.REQUEST:
-            self._open[item.number] = _TappedExchange(self._connections, item.data, self._place)
+            origin, _, block = item.data.partition(b"\n")
+            head = read_request(block)
+            url = (origin + head.target).decode("latin-1")
+            self._open[item.number] = _TappedExchange(self._connections, self._place, head, url)
         # An unknown number is of an exchange that began before a recorder that died, or before a gap.
         elif item.number in self._open and self._open[item.number].take(item.kind, item.data):
             del self._open[item.number]
@@ -103,19 +100,19 @@ class TappedExchanges:
         self._open.clear()
 
 
+@dataclass(slots=True, eq=False)
 class _TappedExchange:
     """An exchange in progress, as its first item begins it."""
 
-    def __init__(self, connections: Connections, data: bytes, place: Place) -> None:
-        origin, _, block = data.partition(b"\n")
-        self._connections = connections
-        self._head = read_request(block)
-        self._url = (origin + self._head.target).decode("latin-1")
-        self._place = place
-        self._body = BytesIO()  # returns all bytes without a copy, which would double a large body in memory
-        self._missed = 0
-        self._is_unread = False
-        self._begun: tuple[Observer, ObservedExchange] | None = None
+    _connections: Connections
+    _place: Place
+    _head: MessageHead
+    _url: str
+    # Returns all bytes without a copy, which would double a large body in memory.
+    _body: BytesIO = field(default_factory=BytesIO)
+    _missed: int = 0
+    _is_unread: bool = False
+    _begun: tuple[Observer, ObservedExchange] | None = None
 
     def take(self, kind: bytes, data: bytes) -> bool:
         """Record what an item tells; returns whether the exchange has ended."""
@@ -125,15 +122,22 @@ class _TappedExchange:
             return False
         self._is_unread = kind == kinds.ASKED and data == kinds.UNREAD
         observer, observed = self.begin()
+        connections = self._connections
         if kind == kinds.CHUNK:
             observed.chunk(data)
         elif kind == kinds.RESPONSE:
             response = read_response(data)
             observed.response(response.status, header_pairs(response.pairs))
-            self._connections.answered(observer, response)
+            session = response.value(b"mcp-session-id")
+            if connections.is_mcp and session:
+                _remember(connections.by_session, session, observer)
         elif kind == kinds.ANNOUNCED:
             with suppress(ValueError):  # it is no URL: no client sends messages there
-                self._connections.announced(observer, urljoin(self._url, data.decode("latin-1")))
+                parts = parts_of(urljoin(self._url, data.decode("latin-1")))
+                target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+                for span in in_url(target):  # the session's id, to be redacted in the stream that is recorded next
+                    connections.recorder.redactor.learn_value(span.name, target[span.start : span.end])
+                _remember(connections.by_session, target.encode("latin-1"), observer)
         elif kind == kinds.COMPLETE:
             observed.end()
         elif kind == kinds.CLOSED:

@@ -110,11 +110,6 @@ class MessageHead:
         """Whether the connection may be used again after this message."""
         return b"close" not in self.options and (self.minor == 1 or b"keep-alive" in self.options)
 
-    @property
-    def wants_websocket(self) -> bool:
-        """Whether the client asks to continue with WebSocket."""
-        return b"upgrade" in self.options and self.value(b"upgrade").lower() == b"websocket"
-
     def with_value(self, key: bytes, value: bytes) -> MessageHead:
         """Return the head with another value in the lines of a header. Raises HeadError for a line break in it."""
         fields = [field.with_value(value) if field.key == key else field for field in self.fields]
@@ -206,11 +201,13 @@ def _fields(
 class SizedBody:
     """A body of known length in bytes, or, without one, one that ends with the connection."""
 
-    def __init__(self, size: int | None) -> None:
+    is_chunked = False
+    fault = ""  # what is wrong with its framing; whatever follows is no part of it
+
+    def __init__(self, size: int | None = None) -> None:
         self.size = size
         self.is_done = size == 0
-        self.fault = ""  # what is wrong with its framing; whatever follows is no part of it
-        self.is_open = size is None  # only the end of the connection ends it
+        self.is_open = size is None and not self.is_chunked  # only the end of the connection ends it
         self._left = sys.maxsize if size is None else size
 
     def feed(self, data: bytes) -> tuple[bytes, int]:
@@ -225,12 +222,10 @@ class SizedBody:
 class ChunkedBody(SizedBody):
     """A body in chunks, with lines between them. Trailers pass as further lines."""
 
-    def __init__(self) -> None:
-        super().__init__(None)
-        self.is_open = False
-        self._left = 0  # bytes missing from the current chunk
-        self._line = b""  # the beginning of an incomplete line
-        self._is_after_chunk = self._is_last = False
+    is_chunked = True
+    _missing = 0  # bytes, from the current chunk
+    _line = b""  # the beginning of an incomplete line
+    _is_after_chunk = _is_last = False
 
     @override
     def feed(self, data: bytes) -> tuple[bytes, int]:
@@ -238,12 +233,12 @@ class ChunkedBody(SizedBody):
         pieces: list[bytes] = []
         at = 0
         while at < len(data) and not self.is_done:
-            if self._left:
-                piece = data[at : at + self._left]
+            if self._missing:
+                piece = data[at : at + self._missing]
                 pieces.append(piece)
                 at += len(piece)
-                self._left -= len(piece)
-                self._is_after_chunk = not self._left
+                self._missing -= len(piece)
+                self._is_after_chunk = not self._missing
                 continue
             end = data.find(b"\n", at) + 1 or len(data)
             line = self._line + data[at:end]
@@ -255,8 +250,8 @@ class ChunkedBody(SizedBody):
             if self._is_after_chunk and line in _ENDS:
                 self._is_after_chunk = False
             elif not self._is_after_chunk and not self._is_last and (size := _SIZE.fullmatch(line)):
-                self._left = int(size[1], 16)
-                self._is_last = not self._left
+                self._missing = int(size[1], 16)
+                self._is_last = not self._missing
             elif self._is_last and (line in _ENDS or _TRAILER.fullmatch(line)):
                 self.is_done = line in _ENDS
             else:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from tui_host.capture.record import Place
-from tui_host.capture.recorder import Recorder
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
 from tui_host.capture.stdio.lines import LINE_KEPT, LINE_LIMIT, Lines, Splitter
 from tui_host.guard.child_process import ending
 from tui_host.tap.relay import ERROR, EXITED, GAP, IN, OUT
@@ -16,15 +17,16 @@ _UNFINISHED = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class TappedLines:
-    """Records the lines of a tapped server. `is_whole` tells whether the connection is recorded from its beginning."""
+    """Records the lines of a tapped server."""
 
-    def __init__(self, recorder: Recorder, place: Place, peer: str, *, is_whole: bool) -> None:
-        connection = recorder.new_connection(peer)
-        self._lines = Lines(recorder, peer=peer, connection=connection, place=place, is_whole=is_whole)
-        self._splitters = {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
-        self._last_ns = 0
-        self._exit: tuple[str, int] | None = None
+    _lines: Lines
+    _splitters: Mapping[bytes, Splitter] = field(
+        default_factory=lambda: {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
+    )
+    _last_ns: int = 0
+    _exit: tuple[str, int] | None = None
 
     def take(self, item: Item) -> None:
         """Record the lines that an item completes."""

@@ -19,6 +19,7 @@ from tui_host.capture.exports.jsonl_export import record_line, session_line
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.stdio.lines import Lines
 from tui_host.capture.store.schema import LOCKED
 from tui_host.capture.visible import visible
 from tui_host.errors import TuiHostError
@@ -26,8 +27,8 @@ from tui_host.guard.core_dumps import leave_no_core
 from tui_host.guard.watchdog import end_groups
 from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
-from tui_host.tap.relay import BEGIN_AGAIN, FREED, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
-from tui_host.tap.ring import Item, RingReader
+from tui_host.tap.relay import ADDED, BEGIN_AGAIN, FREED, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
+from tui_host.tap.ring import RingReader
 from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
@@ -103,71 +104,58 @@ class TapLog:
             self._tell(f"the log lacks the last records: {missing:,}")
 
 
-class _Recording:
-    """Reads the ring, and passes everything on in one loop."""
-
-    def __init__(
-        self, options: RecorderOptions, ring: RingReader, tell: Callable[[str], None], plain: Callable[[], LogForm]
-    ) -> None:
-        self._ring = ring
-        self._tell = tell
-        self._session = session = TapSession(options, tell)
-        self._recorder = recorder = session.recorder
-        self._log: TapLog | None = None
-        if options.log:
-            form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
-            self._log = TapLog(form, file, options.log, session, tell)
-        self._tapped: TappedLines | TappedExchanges
-        if options.wire == "stdio":
-            self._tapped = TappedLines(recorder, session.place, options.name, is_whole=session.is_first)
-        else:
-            is_mcp = options.wire == "http"
-            connections = Connections(recorder, options.name, is_mcp=is_mcp, is_whole=session.is_first)
-            self._tapped = TappedExchanges(recorder, connections, session.place)
-
-    def run(self) -> None:
-        """Record everything. Raises LostDatabaseError if the database is no longer the one that was opened."""
-        ring, session, pause, over_at = self._ring, self._session, SHORTEST_PAUSE, 0.0
-        while not over_at or ring.has_more or self._recorder.left or session.fault:
-            patience = LOCKED_SECONDS if session.fault.endswith(LOCKED) else FAULTY_SECONDS
-            if over_at and session.fault and time.monotonic() - over_at > patience:
-                break
-            pause = SHORTEST_PAUSE if self._step() else min(2 * pause, LONGEST_PAUSE)
-            if over_at:
-                time.sleep(SHORTEST_PAUSE if self._recorder.left else 0)
-            elif ready(0, select.POLLIN, pause):  # the lifeline's end: nothing is written there
-                over_at = time.monotonic()
-                _end_server_of_killed_relay(ring)
-                _share_processor(0)  # no traffic passes any more, and somebody may wait for the rest
-        self._tapped.finish()
-        is_kept = session.close()
-        if self._log is not None:
-            self._log.finish(LOG_SECONDS)
-        if is_kept:
-            ring.free(self._recorder.reached)
-
-    def _step(self) -> bool:
-        """Record what has come, and free it once it is stored; returns whether there was anything."""
-        session, ring = self._session, self._ring
+def _record_all(
+    options: RecorderOptions, ring: RingReader, tell: Callable[[str], None], plain: Callable[[], LogForm]
+) -> None:
+    """Record all that comes in a ring. Raises LostDatabaseError if the database is no longer the one that was opened."""
+    session = TapSession(options, tell)
+    recorder, is_first = session.recorder, session.is_first
+    log: TapLog | None = None
+    if options.log:
+        form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
+        log = TapLog(form, file, options.log, session, tell)
+    if options.wire == "stdio":
+        name, connection = options.name, recorder.new_connection(options.name)
+        lines = Lines(recorder, peer=name, connection=connection, place=session.place, is_whole=is_first)
+        tapped: TappedLines | TappedExchanges = TappedLines(lines)
+    else:
+        connections = Connections(recorder, options.name, is_mcp=options.wire == "http", is_whole=is_first)
+        tapped = TappedExchanges(recorder, connections, session.place)
+    pause, over_at, words = SHORTEST_PAUSE, 0.0, ring.words
+    while not over_at or words[ADDED] != ring.taken or recorder.left or session.fault:
+        patience = LOCKED_SECONDS if session.fault.endswith(LOCKED) else FAULTY_SECONDS
+        if over_at and session.fault and time.monotonic() - over_at > patience:
+            break
+        # Record what has come. A later recorder first has to see what is stored.
         session.look()
-        items: list[Item] = []
-        # A later recorder first has to see what is stored.
-        if (session.is_first or session.store is not None) and ring.taken - ring.words[FREED] < MOST_UNSTORED:
-            items = ring.read()
+        may_read = (is_first or session.store is not None) and ring.taken - words[FREED] < MOST_UNSTORED
+        items = ring.read() if may_read else []
         for item in items:
             try:
-                self._tapped.take(item)
+                tapped.take(item)
             except Exception as error:  # noqa: BLE001 - whatever it is, what follows does not suffer for it
-                self._tell(f"a part of the traffic is not recorded: {error!r}")
-        if session.store is not None and self._recorder.left:
-            self._recorder.flush(KEEP_SECONDS)
-        is_kept = not self._recorder.left
-        is_logged = self._log is not None and self._log.follow()
-        # While the database cannot be written, a log that has everything keeps it.
+                tell(f"a part of the traffic is not recorded: {error!r}")
+        # Free it once it is stored. While the database cannot be written, a log that has everything keeps it.
+        if session.store is not None and recorder.left:
+            recorder.flush(KEEP_SECONDS)
+        is_kept = not recorder.left
+        is_logged = log is not None and log.follow()
         if is_kept or (is_logged and session.fault):
-            ring.free(self._recorder.reached)
-        ring.words[IS_WELL] = session.store is not None and not session.fault
-        return bool(items) or ring.has_more
+            ring.free(recorder.reached)
+        words[IS_WELL] = session.store is not None and not session.fault
+        pause = SHORTEST_PAUSE if items or words[ADDED] != ring.taken else min(2 * pause, LONGEST_PAUSE)
+        if over_at:
+            time.sleep(SHORTEST_PAUSE if recorder.left else 0)
+        elif ready(0, select.POLLIN, pause):  # the lifeline's end: nothing is written there
+            over_at = time.monotonic()
+            _end_server_of_killed_relay(ring)
+            _share_processor(0)  # no traffic passes any more, and somebody may wait for the rest
+    tapped.finish()
+    is_kept = session.close()
+    if log is not None:
+        log.finish(LOG_SECONDS)
+    if is_kept:
+        ring.free(recorder.reached)
 
 
 def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
@@ -188,7 +176,7 @@ def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn |
 
     code, last_words = 0, ""
     try:
-        _Recording(options, ring, told_once(say), plain).run()
+        _record_all(options, ring, told_once(say), plain)
     except LostDatabaseError as error:
         code, last_words = BEGIN_AGAIN, f"recording begins anew: {error}"
     except Exception as error:  # noqa: BLE001 - the last resort: the relay starts another one, and its server is ended all the same

@@ -127,11 +127,6 @@ class Ring:
         self._shift = HEAD_BYTES + place - self._added
         self._until = min(freed + self._room, self._added + min(self._room - place, STRIDE))
 
-    @property
-    def left(self) -> int:
-        """Number of bytes that are not stored yet."""
-        return self.words[ADDED] - self.words[FREED]
-
 
 def recorder_words(
     wire: str, name: str, *, data_dir: str = "", log: str = "", log_file: int = -1, command: Sequence[str] = ()
@@ -177,11 +172,11 @@ class RecorderChild:
         began = time.monotonic()
         while not self._is_over.wait(0.01) and (late := time.monotonic() - began) < NEWS_SECONDS:
             is_well = words[IS_WELL] and not has_log and not ready(self._notices.fileno(), 0, 0)  # else it has died
-            if is_well and (not self._ring.left or late > REST_SECONDS):
+            if is_well and (words[ADDED] == words[FREED] or late > REST_SECONDS):
                 break
         missing = words[LOST] + self._passed_over
         if self._is_over.is_set():
-            missing += self._ring.left
+            missing += words[ADDED] - words[FREED]
         elif not words[IS_WELL]:
             self._tell("the end is not recorded yet; recording continues by itself once the database can be written")
         if missing:
@@ -365,7 +360,29 @@ class StdioRelay:
     def run(self) -> NoReturn:
         """Relay until the server ends, and end as it did."""
         try:
-            status = self._relay(RecorderChild(self._ring, self._words, self._tell))
+            recorder = RecorderChild(self._ring, self._words, self._tell)
+            for work in (self._into.run, self._out.run, self._err.run, self._pass_signals):
+                threading.Thread(target=work, daemon=True).start()
+            import resource  # only now: the server is started, and keeps the limits that its host gave it
+
+            # No core dumps: memory holds secrets and whole conversations.
+            resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
+            _, status = os.waitpid(self._group, 0)
+            self._is_running = False
+            for pump in (self._out, self._err):
+                # All output is to be delivered. While a process left by the server holds the pipe, wait for the host's end.
+                pause, idle_looks = 0.001, 0
+                while not (pump.is_over.wait(pause) or self._is_hurried or self._is_gone()) and idle_looks < IDLE_LOOKS:
+                    pause = min(2 * pause, 0.1)
+                    is_idle = not (pump.is_writing or ready(pump.source, select.POLLIN, 0))
+                    idle_looks = idle_looks + 1 if self._into.is_over.is_set() and is_idle else 0
+            self._is_over.set()
+            self._ring.add(EXITED, 0, b"%d" % os.waitstatus_to_exitcode(status))
+            if self._is_gone():
+                self._signal(os.killpg, signal.SIGKILL)  # descendants may outlive an orderly end
+            os.dup2(self._nowhere, 0)
+            os.dup2(self._nowhere, 1)
+            recorder.end()
         except (OSError, MemoryError, RuntimeError) as error:
             self._tell(f"the tap cannot go on, and ends the server: {error!r}")
             self._signal(os.killpg, signal.SIGKILL)
@@ -378,32 +395,6 @@ class StdioRelay:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
         signal.raise_signal(number)
         os._exit(128 + number)  # a signal that ends no process
-
-    def _relay(self, recorder: RecorderChild) -> int:
-        """Relay until the server ends; returns how it did."""
-        for work in (self._into.run, self._out.run, self._err.run, self._pass_signals):
-            threading.Thread(target=work, daemon=True).start()
-        import resource  # only now: the server is started, and keeps the limits that its host gave it
-
-        # No core dumps: memory holds secrets and whole conversations.
-        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-        _, status = os.waitpid(self._group, 0)
-        self._is_running = False
-        for pump in (self._out, self._err):
-            # All output is to be delivered. While a process left by the server holds the pipe, wait for the host's end.
-            pause, idle_looks = 0.001, 0
-            while not (pump.is_over.wait(pause) or self._is_hurried or self._is_gone()) and idle_looks < IDLE_LOOKS:
-                pause = min(2 * pause, 0.1)
-                is_idle = not (pump.is_writing or ready(pump.source, select.POLLIN, 0))
-                idle_looks = idle_looks + 1 if self._into.is_over.is_set() and is_idle else 0
-        self._is_over.set()
-        self._ring.add(EXITED, 0, b"%d" % os.waitstatus_to_exitcode(status))
-        if self._is_gone():
-            self._signal(os.killpg, signal.SIGKILL)  # descendants may outlive an orderly end
-        os.dup2(self._nowhere, 0)
-        os.dup2(self._nowhere, 1)
-        recorder.end()
-        return status
 
     def _tell(self, sentence: str) -> None:
         text = f"tui-host tap {self._words[1]}: {sentence}"

@@ -69,8 +69,3 @@ class RingReader:
         Bytes still held for a request or a redactor are freed too, and die with the recorder.
         """
         self.words[relay.FREED], self.words[relay.FREED_SEQ] = self.taken, seq
-
-    @property
-    def has_more(self) -> bool:
-        """Whether there are items to take."""
-        return self.words[relay.ADDED] != self.taken

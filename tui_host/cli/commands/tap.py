@@ -96,15 +96,16 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
 def _relay(args: Namespace, environment: Mapping[str, str], *, is_mcp: bool) -> int:
     import anyio
 
+    from tui_host.settings.presets import service_at
     from tui_host.settings.urls import is_loopback
     from tui_host.tap.http import llm_tap as llm
     from tui_host.tap.http.relay import Relay, bound
-    from tui_host.tap.http.upstream import upstream_of
+    from tui_host.tap.http.upstream import Upstream
     from tui_host.tap.relay import RecorderChild, Ring, recorder_words, told_once
     from tui_host.tap.stdio_arguments import NoLogError, open_log
 
-    upstream = upstream_of(args.upstream, environment, args.ca_file)
-    wire, name = ("http", args.words[0]) if is_mcp else ("llm", llm.peer(upstream))
+    upstream = Upstream(args.upstream, environment, args.ca_file)
+    wire, name = ("http", args.words[0]) if is_mcp else ("llm", service_at(upstream.url.geturl()) or upstream.name)
     log = args.log or ""
     try:
         log_file = open_log(log)

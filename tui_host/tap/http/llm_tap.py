@@ -63,11 +63,6 @@ def instructions(upstream: Upstream, own: str) -> Iterator[str]:
             yield f"  {host}: {words.format(url=url, root=_root(url))}"
 
 
-def peer(upstream: Upstream) -> str:
-    """Return the provider's name for records: the preset's name, or host and port."""
-    return service_at(upstream.url.geturl()) or upstream.name
-
-
 def _root(url: str) -> str:
     root = url.rstrip("/")
     return next((root.removesuffix(version) for version in ("/v1", "/v1beta") if root.endswith(version)), url)

@@ -52,15 +52,18 @@ class Route:
     target: bytes
     redirect_url: bytes = b""
     foreign_url: bytes = b""  # what a place behind PREFIX stands for
+    upgrades: bool = False  # the client asks to continue with WebSocket
+    form_size: int = 0  # bytes to read before a request is passed on, because `resource` may stand in them: 0 for most
 
 
+@dataclass(slots=True, eq=False)
 class EndpointEvent:
     """Changes the URL in the `endpoint` event that begins a stream of HTTP with SSE, which is held back until it is whole."""
 
-    def __init__(self, change: Callable[[bytes], bytes]) -> None:
-        self._change = change
-        self._held = self.url = b""  # the URL as it was
-        self._is_over = False
+    _change: Callable[[bytes], bytes]
+    _held: bytes = b""
+    url: bytes = b""  # as it was
+    _is_over: bool = False
 
     def feed(self, data: bytes, *, is_last: bool) -> bytes:
         """Take bytes of the stream; returns the bytes to pass on."""
@@ -120,14 +123,18 @@ class TapPlaces:
         is_login = b"client_id" in names and not names.isdisjoint({b"response_type", b"request_uri"})
         if self._is_mcp and head.method == b"GET" and is_login:
             redirect = upstream.origin.encode() + path + b"?" + self.with_server_url(query)
-        return Route(upstream=upstream, target=target, redirect_url=redirect, foreign_url=url)
-
-    def form_size(self, head: MessageHead) -> int:
-        """Return how many bytes to read before passing a request on, because `resource` may stand in them: 0 for most."""
         size = head.value(b"content-length")
         # One that expects to be told to go on sends no body before.
         is_read = self._is_mcp and _is_form(head) and not head.values(b"expect")
-        return int(size) if is_read and len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
+        form_size = int(size) if is_read and len(size) < 6 and size.isdigit() and int(size) <= FORM_LIMIT else 0
+        return Route(
+            upstream=upstream,
+            target=target,
+            redirect_url=redirect,
+            foreign_url=url,
+            upgrades=b"upgrade" in head.options and head.value(b"upgrade").lower() == b"websocket",
+            form_size=form_size,
+        )
 
     def with_server_url(self, form: bytes) -> bytes:
         """Put the server's URL back in place of the tap's in the `resource` of a form or query."""
@@ -146,7 +153,7 @@ class TapPlaces:
         if self._is_mcp and head.method == b"GET" and (is_stream or _is_metadata(head.target)):
             gone.add(b"accept-encoding")
         fields = tuple(field for field in head.fields if field.key not in gone)
-        passed = for_next_hop(replace(head, fields=fields), upgrades=head.wants_websocket)
+        passed = for_next_hop(replace(head, fields=fields), upgrades=route.upgrades)
         passed = passed.with_value(b"host", route.upstream.host)
         if head.value(b"origin") in own_origins:
             passed = passed.with_value(b"origin", route.upstream.origin.encode())
@@ -197,8 +204,13 @@ class TapPlaces:
             self._tell(LOG_IN_AGAIN % issuer)
             return data
         for name in {"issuer", "authorization_endpoint", "token_endpoint", "authorization_servers"} & value.keys():
-            named = value[name]
-            value[name] = [*map(self._place_of, named)] if isinstance(named, list) else self._place_of(named)
+            named, places = value[name], list[JSON]()
+            for url in named if isinstance(named, list) else [named]:
+                place = url
+                if isinstance(url, str) and url.rstrip("/") not in self._left_alone:
+                    place = self._through_tap(url.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+                places.append(place)
+            value[name] = places if isinstance(named, list) else places[0]
         resource = value.get("resource")
         if isinstance(resource, str):
             url = resource.encode("utf-8", "surrogatepass")
@@ -207,11 +219,6 @@ class TapPlaces:
             if place != url:  # what is put back is spelled as the server does
                 self._resource_origin = url.removesuffix(place.removeprefix(self._own))
         return json.dumps(value).encode()
-
-    def _place_of(self, url: JSON) -> JSON:
-        if not isinstance(url, str) or url.rstrip("/") in self._left_alone:
-            return url
-        return self._through_tap(url.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
     def _at_tap(self, url: bytes) -> bytes:
         """Return a URL with the tap's origin in place of the upstream's; unchanged for other origins."""

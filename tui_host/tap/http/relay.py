@@ -21,7 +21,7 @@ import anyio
 import anyio.lowlevel
 
 from tui_host.capture.http.client_faults import words_of
-from tui_host.capture.http.exchange_end import Reason
+from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.record import TAP
 from tui_host.errors import JSON, TuiHostError
 from tui_host.tap import http_messages as messages
@@ -95,23 +95,6 @@ class Relay:
                     return ended_by[signal.Signals(number)]
         raise AssertionError("signals end")
 
-    def refuse(self, head: MessageHead | None, error: HeadError) -> tuple[MessageHead, bytes]:
-        """Return the answer to a refused request, which is told, and recorded unless its head could not be read."""
-        answer, name = refusal(error.status, error.words, b"GET" if head is None else head.method), "a request"
-        if head is not None:
-            self.record_answer(head, *answer)
-            path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
-            name = f"{head.method.decode()} {path}"
-        self.tell(f"refused {name}: {error.words}")
-        return answer
-
-    def record_answer(self, head: MessageHead, response: MessageHead, body: bytes) -> None:
-        """Record an answer made by the relay, under the host that the request names."""
-        number, asked = next(self.numbers), b"http://" + head.value(b"host") + b"\n" + head.block
-        answered = ((kinds.RESPONSE, response.block), (kinds.CHUNK, body), (kinds.COMPLETE, b""))
-        for kind, data in ((kinds.REQUEST, asked), (kinds.ASKED, kinds.UNREAD), *answered):
-            self.report(kind, number, data)
-
 
 class ClientLink:
     """Relays between a client, whose side is `client`, and the upstream."""
@@ -168,7 +151,7 @@ class ClientLink:
 
     def _next_requests(self) -> None:
         """Pass on the requests that have come, one at a time."""
-        places, head = self._relay.places, None
+        relay, places, head = self._relay, self._relay.places, None
         try:
             while self._exchange is None and not self.client.is_closed:
                 if self._arrived is None:
@@ -179,10 +162,10 @@ class ClientLink:
                     head = messages.read_request(block)
                     self._method = head.method
                     body, route = messages.request_body(head), places.route(head)
-                    self._relay.gate.check(head, is_redirect=bool(route.redirect_url))
+                    relay.gate.check(head, is_redirect=bool(route.redirect_url))
                     self._arrived = head, body, route
                 head, body, route = self._arrived
-                size = places.form_size(head)
+                size = route.form_size
                 if len(self._requests) < size:
                     return
                 self._arrived = None
@@ -191,14 +174,18 @@ class ClientLink:
                     body, head = SizedBody(len(form)), head.with_value(b"content-length", b"%d" % len(form))
                 self._begin(head, body, route, form)
         except HeadError as error:
-            self._say(*self._relay.refuse(head, error))
+            name, method = "a request", b"GET"
+            if head is not None:  # else it could not be read, and is only told
+                path = head.target.partition(b"?")[0].decode("latin-1")  # the query may contain the client's credential
+                name, method = f"{head.method.decode()} {path}", head.method
+            relay.tell(f"refused {name}: {error.words}")
+            self._say(*refusal(error.status, error.words, method), head)
 
     def _begin(self, head: MessageHead, body: SizedBody, route: Route, form: bytes) -> None:
         relay, server, previous = self._relay, route.upstream, self._route
         if route.redirect_url:  # send a browser to the real page
             answer = own_answer(302, Location=route.redirect_url, Cache_Control=b"no-store", Content_Length=b"0")
-            relay.record_answer(head, answer, b"")
-            self._say(answer, b"")
+            self._say(answer, b"", head)
             return
         passed = relay.places.for_upstream(head, route, relay.gate.own_origins)
         if self._upstream is None or previous is None or previous.upstream is not server:
@@ -271,7 +258,7 @@ class ClientLink:
                 if response.status < 200 and not is_switch:
                     self.client.write(for_next_hop(response).block)
                     continue
-                if is_switch and not exchange.head.wants_websocket:
+                if is_switch and not route.upgrades:
                     self._fail(502, "the upstream switches to a protocol that the host did not request")
                     return
                 passed, change = self._relay.places.answer(exchange.head, route, response)
@@ -328,7 +315,7 @@ class ClientLink:
         if exchange is not None and self._has_ended and reason == "cut by peer":
             exchange.finish(kinds.CLOSED)  # the client closed first, and the upstream then the whole connection
         elif exchange is not None:
-            exchange.fail(words, reason)
+            exchange.finish(kinds.FAILED, Ending(reason=reason, error=words))
         self.client.end("reset" if was_reset else "close")
 
     def _fail(self, status: int, words: str) -> None:
@@ -342,7 +329,7 @@ class ClientLink:
         answered = f"the tap itself answered {status}: {words}"
         self._relay.tell(answered)
         if exchange is not None:
-            exchange.fail(answered, "not connected")
+            exchange.finish(kinds.FAILED, Ending(reason="not connected", error=answered))
         self._say(*refusal(status, words, self._method))
 
     def _drop_upstream(self, how: Literal["close", "abort", "reset"]) -> None:
@@ -355,8 +342,13 @@ class ClientLink:
             side.peer = None
             side.end(how)
 
-    def _say(self, response: MessageHead, body: bytes) -> None:
-        """Give an answer made by the relay."""
+    def _say(self, response: MessageHead, body: bytes, head: MessageHead | None = None) -> None:
+        """Give an answer made by the relay; one to the request with a head is recorded, under the host that this names."""
+        if head is not None:
+            number, asked = next(self._relay.numbers), b"http://" + head.value(b"host") + b"\n" + head.block
+            answered = ((kinds.RESPONSE, response.block), (kinds.CHUNK, body), (kinds.COMPLETE, b""))
+            for kind, data in ((kinds.REQUEST, asked), (kinds.ASKED, kinds.UNREAD), *answered):
+                self._relay.report(kind, number, data)
         self.client.write(response.block + body)
         self.client.end("linger")
 

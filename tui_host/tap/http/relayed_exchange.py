@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
-from tui_host.capture.http.exchange_end import Ending, Reason
+from tui_host.capture.http.exchange_end import Ending
 from tui_host.tap import http_messages as messages
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.logins import BodyChange
-from tui_host.tap.http_messages import ChunkedBody, HeadError, MessageHead, SizedBody, new_field
+from tui_host.tap.http_messages import HeadError, MessageHead, SizedBody, new_field
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
@@ -60,18 +60,34 @@ class RelayedExchange:
         """Take bytes from the upstream; returns bytes for the client, and those behind the answer. Raises HeadError."""
         content, size = answer.feed(data)
         out, rest = (data, b"") if size == len(data) else (data[:size], data[size:])
-        if self._change is not None:
-            out = self._changed(self._change, answer, content)
+        change = self._change
+        if callable(change):  # a document, which is held back until it is whole
+            self._held += content
+            if len(self._held) > DOCUMENT_LIMIT:
+                raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
+            out = b""
+            if answer.is_done and self._passed is not None:
+                out = change(self._held)
+                kept = [field for field in self._passed.fields if field.key not in messages.FRAMES]
+                self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
+        elif change is not None:
+            out = change.feed(content, is_last=answer.is_done)
+            if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
+                self._report(kinds.ANNOUNCED, self._number, change.url)
+                change.url = b""
+            if answer.is_chunked:  # its chunks no longer fit, so each piece becomes one
+                out = b"%x\r\n%s\r\n" % (len(out), out) if out else b""  # an empty chunk is the last one
+                out += b"0\r\n\r\n" if answer.is_done else b""
         if content and not self._is_over:
             self._report(kinds.CHUNK, self._number, content)
         if answer.fault:  # everything passes unread until the connection ends, for the client to judge
             words = f"the upstream's answer: {answer.fault}"
-            if self._change is not None:
+            if change is not None:
                 raise HeadError(502, words)
-            self.fail(words, "cut by peer")
+            self.finish(kinds.FAILED, Ending(reason="cut by peer", error=words))
             self.answer = SizedBody(None)
             self.keeps_upstream = False
-        if self._passed is not None and (answer.is_done or not callable(self._change)):
+        if self._passed is not None and (answer.is_done or not callable(change)):
             out = self._passed.block + out
             self._passed = None
             self.has_begun = True
@@ -79,39 +95,15 @@ class RelayedExchange:
             self.finish(kinds.COMPLETE)
         return out, rest
 
-    def _changed(self, change: BodyChange, answer: SizedBody, content: bytes) -> bytes:
-        if callable(change):  # a document, which is held back until it is whole
-            self._held += content
-            if len(self._held) > DOCUMENT_LIMIT:
-                raise HeadError(502, f"login metadata of more than {DOCUMENT_LIMIT} bytes")
-            if not answer.is_done or self._passed is None:
-                return b""
-            out = change(self._held)
-            kept = [field for field in self._passed.fields if field.key not in messages.FRAMES]
-            self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
-            return out
-        out = change.feed(content, is_last=answer.is_done)
-        if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
-            self._report(kinds.ANNOUNCED, self._number, change.url)
-            change.url = b""
-        if isinstance(answer, ChunkedBody):  # its chunks no longer fit, so each piece becomes one
-            out = b"%x\r\n%s\r\n" % (len(out), out) if out else b""  # an empty chunk is the last one
-            out += b"0\r\n\r\n" if answer.is_done else b""
-        return out
-
-    def fail(self, words: str, reason: Reason) -> None:
-        """Report that the exchange failed."""
-        self.finish(kinds.FAILED, Ending(reason=reason, error=words).to_bytes())
-
     def _end_request(self) -> None:
         """Report the end of the request, or that no more of it is reported because the answer has begun."""
         if not self._is_asked:
             self._is_asked = True
             self._report(kinds.ASKED, self._number, b"")
 
-    def finish(self, kind: bytes, data: bytes = b"") -> None:
-        """Report the exchange's end, unless that has been done."""
+    def finish(self, kind: bytes, ending: Ending | None = None) -> None:
+        """Report the exchange's end, how it ended if it failed, unless that has been done."""
         if not self._is_over:
             self._end_request()
             self._is_over = True
-            self._report(kind, self._number, data)
+            self._report(kind, self._number, b"" if ending is None else ending.to_bytes())

@@ -42,7 +42,7 @@ class Upstream:
         self,
         url: str,
         environment: Mapping[str, str],
-        make_trust: Callable[[], ssl.SSLContext],
+        ca_file: Path | None = None,
         named_by: Upstream | None = None,
     ) -> None:
         self.url = split(url, where="--upstream")
@@ -52,7 +52,8 @@ class Upstream:
         self.origin = shown(self.url)
         self.name = self.origin.partition("://")[2]
         self.host = self.name.encode("ascii" if self.name.isascii() else "idna")
-        self.trust = make_trust() if self.url.scheme == "https" else None
+        authorities = str(ca_file or environment.get("SSL_CERT_FILE") or "")
+        self.trust = _trusting(authorities) if self.url.scheme == "https" else None
         self._proxy: SplitResult | None = None
         if typed := proxy_for(url, environment):
             with suppress(ValueError):  # of a port that is no number
@@ -62,14 +63,14 @@ class Upstream:
             if self._proxy is None:
                 remedy = "correct or unset it, or name the upstream's host in NO_PROXY"
                 raise SettingsError("the proxy's address is no http URL", "the environment", remedy)
-        self._environment, self._make_trust, self._named_by = environment, make_trust, named_by
+        self._environment, self._ca_file, self._named_by = environment, ca_file, named_by
         self.depth = depth_of_name(self.url.hostname or "")
         if self.depth == FORBIDDEN:  # the user may name it, which gives it no rights
             self.depth = PUBLIC
 
     def other(self, origin: str) -> Upstream:
         """Return another server, which this one's metadata has named. Raises SettingsError if that is forbidden."""
-        named = Upstream(origin, self._environment, self._make_trust, self)
+        named = Upstream(origin, self._environment, self._ca_file, self)
         host = named.url.hostname or ""
         depth = depth_of_name(host)
         # It is reached with TLS, or beside this one; and no deeper in a network as its name is spelled.
@@ -99,41 +100,39 @@ class Upstream:
 
     async def connect(self, protocol: Protocols) -> None:
         """Connect, directly or through the environment's proxy. Raises OSError where that fails, or trust is missing."""
-        loop = asyncio.get_running_loop()
+        loop, (name, port) = asyncio.get_running_loop(), _address(self.url)
         if self._proxy is not None and self.trust is not None:
             tunnel = await self._tunnel(self._proxy)
-            await loop.create_connection(protocol, sock=tunnel, ssl=self.trust, server_hostname=self.url.hostname)
-        elif self._proxy is not None:
+            await loop.create_connection(protocol, sock=tunnel, ssl=self.trust, server_hostname=name)
+            return
+        if self._proxy is not None:
             await loop.create_connection(protocol, *_address(self._proxy))
-        elif self._named_by is not None:
+            return
+        hosts = [name]
+        if self._named_by is not None:
             # To an address that metadata may name. It is looked up once, so that it cannot change in between.
-            infos = await loop.getaddrinfo(*_address(self.url), type=socket.SOCK_STREAM)
-            words = "the server's metadata leads further inside a network than the server itself is"
-            fault: OSError = ConnectionError(words)
-            for address in [str(info[4][0]) for info in infos]:
-                if depth_of(address) <= (self._named_by.depth or PUBLIC):
-                    try:
-                        await self._connect_to(address, protocol)
-                    except OSError as error:
-                        fault = error
-                    else:
-                        return
-            raise fault
-        else:
-            transport = await self._connect_to(self.url.hostname or "", protocol)
+            infos = await loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+            addresses = [str(info[4][0]) for info in infos]
+            hosts = [address for address in addresses if depth_of(address) <= (self._named_by.depth or PUBLIC)]
+        fault: OSError = ConnectionError(
+            "the server's metadata leads further inside a network than the server itself is"
+        )
+        tls_name, delay = name if self.trust is not None else None, _NEXT_ADDRESS_SECONDS
+        for host in hosts:
+            try:
+                transport, _ = await loop.create_connection(
+                    protocol, host, port, ssl=self.trust, server_hostname=tls_name, happy_eyeballs_delay=delay
+                )
+            except OSError as error:
+                fault = error
+                continue
             peer = transport.get_extra_info("peername")
-            if peer is not None:  # the connection is still open
+            if self._named_by is None and peer is not None:  # the connection is still open
                 depth = depth_of(str(peer[0]))
                 # It counts as the outermost address at which it was reached, since a name may change its addresses.
                 self.depth = min(PUBLIC if depth == FORBIDDEN else depth, depth if self.depth is None else self.depth)
-
-    async def _connect_to(self, host: str, protocol: Protocols) -> asyncio.Transport:
-        name = self.url.hostname if self.trust is not None else None
-        loop, port, delay = asyncio.get_running_loop(), _address(self.url)[1], _NEXT_ADDRESS_SECONDS
-        transport, _ = await loop.create_connection(
-            protocol, host, port, ssl=self.trust, server_hostname=name, happy_eyeballs_delay=delay
-        )
-        return transport
+            return
+        raise fault
 
     async def _tunnel(self, proxy: SplitResult) -> socket.socket:
         """Connect through a tunnel that a proxy opens. Source: RFC 9110, section 9.3.6."""
@@ -161,21 +160,16 @@ class Upstream:
         return connection
 
 
-def upstream_of(typed: str, environment: Mapping[str, str], ca_file: Path | None = None) -> Upstream:
-    """Make an upstream from a URL on the command line. Raises SettingsError if it cannot be one."""
-
-    @cache
-    def trust() -> ssl.SSLContext:
-        named = str(ca_file or environment.get("SSL_CERT_FILE") or "")
-        try:
-            context = ssl.create_default_context(cafile=named or None)
-        except OSError as error:
-            what = f"{named}: {error.strerror or error}"
-            raise SettingsError(what, "--ca-file", "name a file of certificates") from error
-        context.set_alpn_protocols(["http/1.1"])
-        return context
-
-    return Upstream(typed, environment, trust)
+@cache
+def _trusting(authorities: str) -> ssl.SSLContext:
+    """Return what trusts the certificates in a file, or without one those of the system. Raises SettingsError if it is unusable."""
+    try:
+        context = ssl.create_default_context(cafile=authorities or None)
+    except OSError as error:
+        what = f"{authorities}: {error.strerror or error}"
+        raise SettingsError(what, "--ca-file", "name a file of certificates") from error
+    context.set_alpn_protocols(["http/1.1"])
+    return context
 
 
 def depth_of(address: str) -> int:
