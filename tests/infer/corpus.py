@@ -49,10 +49,8 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
         if kind == "reworded" or (is_shared and chance.random() < 0.1):
             host.habits = replace(host.habits, reword=chance.choice(REWORDINGS))
     alike = seed + 1 if chance.random() < (0.6 if is_shared else 0.15) else 0
-    talks: list[Generator[int]] = [
-        _only(host.talk(chance.randint(2, 6), number=alike))
-        for host in hosts
-        for _ in range(chance.choice([1, 1, 2, 3]))
+    talks: list[Generator[int, None, object]] = [
+        host.talk(chance.randint(2, 6), number=alike) for host in hosts for _ in range(chance.choice([1, 1, 2, 3]))
     ]
     if not is_shared and chance.random() < 0.3:
         for host in hosts:  # nobody could tell a call that waits for ever from one that no model asked for
@@ -62,10 +60,6 @@ def play(seed: int, name: str, kind: Kind = "usual") -> World:
     for model in hosts[1].models if is_shared and chance.random() < 0.4 else ():
         world.hide(model)
     return world
-
-
-def _only(talk: Generator[int, None, str]) -> Generator[int]:
-    yield from talk
 
 
 @dataclass

@@ -21,6 +21,7 @@ BEGAN = 1_760_000_000_000_000_000
 Asked = tuple[str, str, int]
 """A call: capture, exchange, place in its answer."""
 Frame = tuple[str, int]
+Work = Generator[int, None, object]
 Pair = tuple[Literal["sent", "told"], Asked, tuple[str, object]]
 CERTAIN = frozenset[Known]({"id", "value"})
 MAYBE = frozenset[Known]({"maybe"})
@@ -149,7 +150,7 @@ class World:
     truth: set[Pair] = field(default_factory=set[Pair])
     words: dict[tuple[Asked, str, str], str] = field(default_factory=dict[tuple[Asked, str, str], str])
     taps: int = 0
-    waiting: list[tuple[int, int, Generator[int]]] = field(default_factory=list[tuple[int, int, Generator[int]]])
+    waiting: list[tuple[int, int, Work]] = field(default_factory=list[tuple[int, int, Work]])
     started: int = 0
 
     def model(self) -> ModelTap:
@@ -168,11 +169,11 @@ class World:
         self.truth.add(("told", call, (capture, exchange)))
         self.words[call, capture, exchange] = text
 
-    def start(self, task: Generator[int]) -> None:
+    def start(self, task: Work) -> None:
         self.started += 1
         heapq.heappush(self.waiting, (self.now, self.started, task))
 
-    def run(self, *tasks: Generator[int]) -> None:
+    def run(self, *tasks: Work) -> None:
         """Let several go on at once, each until it says for how long it waits."""
         for task in tasks:
             self.start(task)
