@@ -169,14 +169,8 @@ async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monk
         assert ladder.selected_number == 2
         await pilot.press("G", "enter")
         assert selected.has_focus_within
-        for key, tab in {
-            "l": "Raw",
-            "4": "Events",
-            "h": "Headers",
-            "1": "Parts",
-            "left": "Bill",
-            "3": "Headers",
-        }.items():
+        for step in ["l:Raw", "4:Events", "h:Headers", "1:Parts", "left:Bill", "3:Headers"]:
+            key, _, tab = step.partition(":")
             await pilot.press(key)
             assert selected.tab == tab
         await until(pilot, lambda: "[Headers]" in app.text and "(51)" in app.text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, call, read, speaking, text_of
 from tests.llm.recorded.asks import ADD, MULTIPLY, SYSTEM, assistant, result, told, user
 from tui_host.errors import SettingsError
-from tui_host.llm.messages import Image, Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import Message, ResourceSpec, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.protocols.table import PROTOCOLS, protocol
 from tui_host.llm.protocols.tool_protocol import NO_RESULT
 
@@ -105,14 +105,9 @@ def test_resources_are_listed_asked_for_and_told_in_clines_way() -> None:
         refused = read("cline", asks.format(server, "tables"), tools=offered)
         assert (refused.calls, refused.malformed[0].startswith(f"{server} offers no resources")) == ([], True)
 
-    image = Image(media_type="image/png", data="AAAA")
     called = ToolCall(id="1", wire_id="", name="math__read", arguments=found.calls[0][1])
-    shown = told(result(called, Text(text="[image: image/png, 3 bytes]"), image))
-    messages = [user("look"), assistant(called), shown]
-    prepared = speaking("cline").prepare(messages, tools).messages
+    prepared = speaking("cline").prepare([user("look"), assistant(called), told(result(called))], tools).messages
     assert text_of(prepared[2]) == asks.format("math", "tables?a=<b>&c")
-    assert text_of(prepared[3]).startswith("[access_mcp_resource for 'math'] Result:\n[image: image/png, 3 bytes]")
-    assert prepared[3].parts[1:] == (image,)
 
 
 def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls() -> None:
