@@ -210,10 +210,6 @@ def row_of(wires: Wires, kind: str, place: int = 0) -> Row:
     return [row for row in wires.ladder.rows if row.kind == kind][place]
 
 
-def frame(wires: Wires, data: bytes) -> Row:
-    return wires.frame(data, 1.0, direction="in")
-
-
 class Inspecting(App[None]):
     def __init__(self, wires: Wires) -> None:
         super().__init__()

@@ -20,7 +20,6 @@ from tests.tui.inspector_wires import (
     asking,
     drawn,
     events_of,
-    frame,
     request_body,
 )
 from tests.tui.selecting import drag, row_of, selected
@@ -50,7 +49,7 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
     wires.request(b'{"messages":[]}', 0.5, exchange="x0")
     request = wires.request(head + data, 1.0, exchange="x")
     response = wires.response(request, 1.1, head + data)
-    for row in (request, response, wires.end(response, 2.0), frame(wires, head + data)):
+    for row in (request, response, wires.end(response, 2.0), wires.frame(head + data, 1.0, direction="in")):
         for tab in ("Raw", "Frame", "Headers", "Events", *(("Parts",) if row.lane == "llm" else ())):
             assert all(cell_len(text) <= 40 for text in drawn(page_of(tab, wires, row, set()), 40))
         if row.lane == "llm":

@@ -4,16 +4,14 @@ After a change that is meant: `UPDATE_PICTURES=1 pytest tests/tui/test_pages.py`
 """
 
 import json
-import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from rich.cells import cell_len
 
-from tests.llm.protocols.answers import PLAIN
+from tests.llm.protocols.answers import PLAIN, TOOLS
 from tests.tui.inspector_wires import (
     CALL,
     CALL_ID,
@@ -25,7 +23,6 @@ from tests.tui.inspector_wires import (
     connected,
     drawn,
     events_of,
-    frame,
     request_body,
     row_of,
     to_json,
@@ -40,7 +37,6 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Head, Place, Record, Redaction
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import JSON
-from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.settings.schema import Price
@@ -243,6 +239,22 @@ def an_url_with_credentials(wires: Wires) -> Mapping[str, Row | Section]:
     return {"Servers without them": SESSION}
 
 
+def tools_in_the_prompt(name: str) -> Scene:
+    def make(wires: Wires) -> Mapping[str, Row | Section]:
+        spoken = protocol(name)
+        assert isinstance(spoken, TextProtocol)
+        content = spoken.tool_list([replace(tool, description=f"- {tool.tool}: it does.\n") for tool in TOOLS])
+        body = to_json({"model": "m", "messages": [{"role": "system", "content": content}]})
+        wires.request(body, 1.0, exchange="x1")
+        start = body.index(b'"content":"') + 11
+        span = Span(exchange="x1", side="request", start=start, end=len(body) - 4)
+        link = Link(relation="injected", call="", span=span, words=LISTS)
+        wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
+        return {"Bill with their shares": SESSION, "Tools with their shares": SESSION}
+
+    return make
+
+
 TRICKY: JSON = {**CALL, "function": {"name": "x", "arguments": "1\n+ tools (9)\x1b[2J"}}
 BEGUN: JSON = {"tool_calls": [{**CALL, "index": 0, "function": {"name": "add", "arguments": '{"a": 1, '}}]}
 REPORTED = b"data: " + to_json(USAGE) + b"\n\ndata: [DONE]\n\n"
@@ -253,6 +265,7 @@ ZIPPED = zipped(b'data: {"a":1}\n\n', b'data: {"b"', b":2}\n\ndata: [DONE]\n\n")
 BROKEN = *zipped(b'data: {"a":1}\n\n', b"data: 2\n\n")[:1], b"\xff\xff\xff", b"more"
 SCENES.update(
     {
+        **{f"tools in the prompt of {name}": tools_in_the_prompt(name) for name in PLAIN},
         "nothing at all": lambda _: {f"{tab} of the session": SESSION for tab in OF_SECTIONS},
         "a call that still comes": answer("Parts so far", events_of(BEGUN)[0]),
         "a refusal": answer("Parts in the provider's words", NO, status=401, ended=1.3),
@@ -276,8 +289,8 @@ SCENES.update(
         "a body that was kept decoded for a secret": lambda wires: {
             "Raw": wires.request(HIDDEN, 1.0, exchange="x", redacted=REMOVED)
         },
-        "a frame that is no text": lambda wires: {"Raw as hex": frame(wires, b"\x00\x01")},
-        "a frame that is no json": lambda wires: {"Frame as received": frame(wires, b"hello {")},
+        "a frame that is no text": lambda wires: {"Raw as hex": wires.frame(b"\x00\x01", 1.0, direction="in")},
+        "a frame that is no json": lambda wires: {"Frame as received": wires.frame(b"hello {", 1.0, direction="in")},
         "a decision about a call that nobody saw": lambda wires: {
             "Chain": wires.decision(1.0, words="rejected, by you")
         },
@@ -309,25 +322,6 @@ def test_every_page_is_as_it_is_kept() -> None:
         assert all(cell_len(line) <= 40 for page in pages_of(name, 40).values() for line in page.splitlines()), name
     text = "\n".join(made.values())
     assert not [words for words in ("hunter", "abcdef123456", "\x1b") if words in text]
-
-
-@pytest.mark.parametrize("name", PLAIN)
-def test_tools_in_the_prompt_have_their_shares(name: str) -> None:
-    spoken, wires = protocol(name), Wires()
-    tools = [
-        ToolSpec(name=f"math__{tool}", description=f"- {tool}: it does.\n", schema={}, server="math", tool=tool)
-        for tool in ("multiply", "add")
-    ]
-    assert isinstance(spoken, TextProtocol)
-    text = spoken.tool_list(tools)
-    body = to_json({"model": "m", "messages": [{"role": "system", "content": text}]})
-    wires.request(body, 1.0, exchange="x1")
-    start = body.index(b'"content":"') + 11
-    span = Span(exchange="x1", side="request", start=start, end=len(body) - 4)
-    link = Link(relation="injected", call="", span=span, words=LISTS)
-    wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
-    assert "2 never called" in "\n".join(drawn(page_of("Bill", wires, SESSION, set()), 120))
-    assert re.search("multiply(.*\n)*.*add", "\n".join(drawn(page_of("Tools", wires, SESSION, set()), 120)))
 
 
 def test_where_labels_have_little_room_the_lesser_columns_give_way() -> None:

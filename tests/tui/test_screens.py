@@ -117,14 +117,6 @@ async def choose_server(app: Running, name: str) -> None:
     await app.until(lambda: screen.view.page.source[0].startswith(name))
 
 
-async def open_lines(app: Running, label: str) -> None:
-    view = shown(app).query_one(PageLines)
-    view.focus()
-    number = next(n for n in range(view.line_count()) if label in view.draw(n).text)
-    view.move_cursor(number)
-    await app.press("enter")
-
-
 async def test_a_failed_server_tells_why_everywhere_and_comes_back_by_a_key(app: Running) -> None:
     await app.until_shown(
         "✗ late failed: exited 3",
@@ -181,7 +173,10 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     await app.until_shown("bill of the coming request", "math (4)")
     assert f"math (4) {' '.join(figures)} " in " ".join(app.text.split())
     await app.press("escape", "f3")
-    await open_lines(app, "multiply")
+    view = shown(app).query_one(PageLines)
+    view.focus()
+    view.move_cursor(next(n for n in range(view.line_count()) if "multiply" in view.draw(n).text))
+    await app.press("enter")
     await app.until_shown("Multiply two numbers", '"properties"', "input schema", "the server claims: ")
     await app.press("o")
     await app.until_shown("multiply  off", "next request: 3 tools, ~")

@@ -32,7 +32,7 @@ async def settled(app: App[object]) -> None:
     """
     with anyio.fail_after(PATIENCE):
         while not _is_over(app):
-            if _is_ready_to_run():
+            if getattr(asyncio.get_running_loop(), "_ready", ()):  # the loop has something to do now
                 await asyncio.sleep(0)
             elif not all(map(_is_waiting, (app, *app._registry))) or app._resize_event is not None:
                 await asyncio.sleep(0.001)  # for a thread, or a timer
@@ -45,11 +45,6 @@ async def settled(app: App[object]) -> None:
 def _is_over(app: App[object]) -> bool:
     """Whether the app ends, by itself or by a mistake: then nobody reads messages any more."""
     return app._exit or app._closing or not app._running or app._exception_event.is_set() or not app.screen_stack
-
-
-def _is_ready_to_run() -> bool:
-    """Whether the loop has anything to do now."""
-    return bool(getattr(asyncio.get_running_loop(), "_ready", ()))
 
 
 def _is_waiting(pump: MessagePump) -> bool:

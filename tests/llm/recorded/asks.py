@@ -75,15 +75,10 @@ def loop(recorded: Recorded, *more: Text | Image) -> tuple[Message, ...]:
     return user("weather?"), answer, answered(answer, *more)
 
 
-def pictures(recorded: Recorded) -> tuple[Message, ...]:
-    """An image in a result, and one from a person."""
-    asked = Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data=PHOTO)))
-    before = loop(recorded, Image(media_type="image/png", data=PIXEL))
-    return *before, assistant(Text(text="Here it is.")), asked
-
-
 def asks(recorded: Recorded) -> Mapping[str, Ask]:
     failed = fold_of(recorded.dialect, recorded.parallel.body).message(turn=1)
+    pictured = loop(recorded, Image(media_type="image/png", data=PIXEL))
+    photo = Message(role="user", parts=(Text(text="and this?"), Image(media_type="image/jpeg", data=PHOTO)))
     wrong = [ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed)]
     return {
         "first": Ask(model=MODEL, messages=(user("what's 6 × 5 + 7?"),)),
@@ -96,7 +91,7 @@ def asks(recorded: Recorded) -> Mapping[str, Ask]:
             extra=(("more", {"of": "it"}),),
         ),
         "loop": Ask(model=MODEL, messages=loop(recorded), tools=TOOLS),
-        "images": Ask(model=MODEL, messages=pictures(recorded)),
+        "images": Ask(model=MODEL, messages=(*pictured, assistant(Text(text="Here it is.")), photo)),
         "errors": Ask(model=MODEL, messages=(user("weather?"), failed, told(*wrong))),
         "whole": Ask(model=MODEL, messages=(user("hello"),), stream=False),
     }
