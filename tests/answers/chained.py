@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 
-from tui_host.answers.chain_page import CallStep, chain_of
+from tui_host.answers.chain_page import CallStep, ChainReader
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.record import Record
 
 
 def steps_of(call: str, records: Iterable[Record]) -> Sequence[CallStep]:
     """Return the steps that happened."""
-    chain = chain_of(RecordedWires(records), call)
+    chain = ChainReader(RecordedWires(records), call).chain()
     return [step for step in chain.steps if step.target is not None] if chain is not None else []

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.peer import rpc
 from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, a_session, events_of, request_body, row_of, to_json
 from tui_host.answers.bodies import body_of
-from tui_host.answers.chain_page import chain_of
+from tui_host.answers.chain_page import ChainReader
 from tui_host.answers.look_page import look_page
 from tui_host.answers.names import subject_named
 from tui_host.answers.pages import PAGES, sheet_of
@@ -38,7 +38,7 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     wires.link("asked", Span(exchange="x1", start=starts[1], end=starts[3]), 1.2)
     wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)
 
-    chain = chain_of(wires, CALL_ID)
+    chain = ChainReader(wires, CALL_ID).chain()
     assert chain is not None
     asked = chain.steps[0]
     body = b"".join(events)
@@ -62,7 +62,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
     wires.frame(asked % (5, b'{"b":"GZ-7741-K"}'), 3.0, direction="out", call="other")
     wires.frame(b'{"jsonrpc":"2.0","id":5,"result":{"content":[]}}', 3.1, direction="in", call="other")
 
-    chain, later = chain_of(wires, CALL_ID), chain_of(wires, "other")
+    chain, later = ChainReader(wires, CALL_ID).chain(), ChainReader(wires, "other").chain()
     assert chain is not None
     assert later is not None
     steps = {step.happened: step for step in chain.steps}
@@ -149,7 +149,7 @@ def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
     text = "line of the report\n" * 4_000
     wires.frame(rpc(id=4, result={"content": [{"type": "text", "text": text}]}), 1.5, direction="in", call=CALL_ID)
     tell(wires, shortened(text))
-    chain = chain_of(wires, CALL_ID)
+    chain = ChainReader(wires, CALL_ID).chain()
     assert chain is not None
     states = {step.happened: f"{step.value} {step.state}" for step in chain.steps}
     assert "told: text (50," in states["told"]

@@ -16,7 +16,7 @@ from tests.capture.wires import undone
 from tests.kit import bodies
 from tests.kit.bodies import Call
 from tests.kit.peer import PATIENCE, head
-from tui_host.answers.chain_page import CallStep, chain_of
+from tui_host.answers.chain_page import CallStep, ChainReader
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.http.exchange_end import fold_exchanges
 from tui_host.capture.link import Link, Relation, read_link
@@ -276,7 +276,7 @@ def refuses(status: str, message: str = "", more: str = "") -> list[bytes]:
 
 def chain(at: Bench, number: str = "1.1.1", dialect: str = "openai") -> dict[str, CallStep]:
     provider = Provider(name="demo", base_url=Template(text=""), dialect=dialect)
-    found = chain_of(RecordedWires(at.records, {"demo": provider}), number)
+    found = ChainReader(RecordedWires(at.records, {"demo": provider}), number).chain()
     assert found is not None
     return {step.happened: step for step in found.steps}
 

@@ -39,13 +39,8 @@ class Body:
     notes: tuple[str, ...] = ()
     redacted: tuple[Redaction, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """The body as masked text, or as hex."""
-        return "".join(self.pieces())
-
     def pieces(self) -> Iterator[str]:
-        """Yield the text in pieces, each made in a millisecond or two."""
+        """Yield the body as masked text, or as hex, in pieces, each made in a millisecond or two."""
         if not is_text(self.data):
             yield hex_text(self.data)
             return

@@ -124,7 +124,7 @@ def chain_page(wires: Wires, row: Row) -> Sheet:
         for call in row.calls
     )
     calls = [call for *_, call in sorted(keyed)]
-    chains = [*filter(None, (chain_of(wires, call) for call in calls[:_MOST_CALLS]))]
+    chains = [*filter(None, (ChainReader(wires, call).chain() for call in calls[:_MOST_CALLS]))]
     if not chains:
         return Sheet(what="chain", lines=(), empty=EMPTY)
     more = len(row.calls) - _MOST_CALLS
@@ -170,19 +170,13 @@ def _lines(chain: CallChain) -> tuple[SheetLine, ...]:
     return tuple(lines)
 
 
-def chain_of(wires: Wires, call: str) -> CallChain | None:
-    """Compute the chain of a call; None if no row belongs to the call."""
-    rows = [wires.ladder.rows[number] for number in wires.ladder.rows_of_call(call)]
-    return _Chain(wires, call, rows).made() if rows else None
-
-
 @dataclass(slots=True)
-class _Chain:
+class ChainReader:
     """Reads the rows of a call in their order, so that each step is compared with what came before."""
 
     _wires: Wires
     _call: str
-    _rows: Sequence[Row]
+    _rows: Sequence[Row] = ()
     _start: int | None = None  # when the turn began
     _link: Link | None = None  # where the model asked
     _written: str = ""  # the arguments as the model wrote them
@@ -196,8 +190,13 @@ class _Chain:
     _logs: int = 0
     _refused: int = 0  # the status with which a request that told the result was refused
 
-    def made(self) -> CallChain:
-        ladder, first, happened = self._wires.ladder, self._rows[0], list[CallStep]()
+    def chain(self) -> CallChain | None:
+        """Compute the chain of the call; None if no row belongs to it."""
+        ladder, happened = self._wires.ladder, list[CallStep]()
+        self._rows = [ladder.rows[number] for number in ladder.rows_of_call(self._call)]
+        if not self._rows:
+            return None
+        first = self._rows[0]
         starts = (number for number, turn in ladder.sections.turns.items() if turn and turn == first.turn)
         begun = (ladder.rows[number] for number in (*starts, ladder.sections.homes[first.number]))
         start = next((row for row in begun if row.clock == first.clock), first)

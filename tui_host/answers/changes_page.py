@@ -279,7 +279,14 @@ class _Comparing:
         ]
         prefix = self._comparison.prefix
         is_same = prefix == len(now.body) == len(before.body)
-        at, end = (None, "") if is_same else (_part_at(now, prefix), "the end")
+        # The innermost part that the place stands in, else the next one behind it in the innermost group.
+        parts: Sequence[Part] = now.parts
+        at: Part | None = None
+        while (inner := next((part for part in parts if part.start <= prefix < part.end), None)) is not None:
+            at, parts = inner, inner.children
+        if at is None or at.kind in {"tools", "messages"}:
+            at = next((part for part in parts if part.start >= prefix), at)
+        at, end = (None, "") if is_same else (at, "the end")
         return Changes(
             size=len(now.body),
             tokens=sum(part.tokens for part in now.parts) - sum(part.tokens for part in before.parts),
@@ -417,14 +424,3 @@ def _text(outline: Outline, part: Part, kind: ChangeKind) -> str:
 
 def _items(outline: Outline, *kinds: str) -> Iterator[Part]:
     return (child for part in outline.parts if part.kind in kinds for child in part.children)
-
-
-def _part_at(outline: Outline, place: int) -> Part | None:
-    """Return the innermost part that a byte stands in, else the next one behind it in the innermost group."""
-    parts: Sequence[Part] = outline.parts
-    inner: Part | None = None
-    while (at := next((part for part in parts if part.start <= place < part.end), None)) is not None:
-        inner, parts = at, at.children
-    if inner is not None and inner.kind not in {"tools", "messages"}:
-        return inner
-    return next((part for part in parts if part.start >= place), inner)

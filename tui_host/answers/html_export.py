@@ -9,7 +9,7 @@ import base64
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from html import escape
 from itertools import chain, count, groupby
@@ -134,24 +134,19 @@ def _chat(wires: Wires, session: SessionInfo, items: Iterable[str]) -> Iterator[
                     # Links and images stay as they are written, and what hides is shown.
                     yield f'<div class="say md">{_MARKDOWN.render(visible(keyless(words["text"])))}</div>\n'
             case "call":
-                yield from _call(words, rows.get(words["call"]))
+                name, number = ".".join(filter(None, (words["server"], words["tool"]))), rows.get(words["call"])
+                called, decided = _line(f"{name} {words['sent'] or words['asked']}"), _line(words["words"])
+                yield f'<details><summary>{called} <span class="m">{decided}</span></summary><div>'
+                yield "" if number is None else f'<p><a href="#r{number}">in the ladder</a></p>'
+                asked, sent = words["asked"], words["sent"] if words["sent"] != words["asked"] else ""
+                said = (("asked", asked), ("sent", sent), ("result", words["result"]))
+                yield "".join(f'<p class="m">{label}</p>{_pre(text)}' for label, text in said if text)
+                yield "</div></details>\n"
             case "note" if words["what"]:
                 note = " · ".join(words[name] for name in ("where", "what", "remedy") if words[name])
                 yield f'<p class="m">{_text(note)}</p>\n'
             case _:
                 pass
-
-
-def _call(words: Mapping[str, str], number: int | None) -> Iterator[str]:
-    name = ".".join(filter(None, (words["server"], words["tool"])))
-    called, decided = _line(f"{name} {words['sent'] or words['asked']}"), _line(words["words"])
-    yield f'<details><summary>{called} <span class="m">{decided}</span></summary><div>'
-    if number is not None:
-        yield f'<p><a href="#r{number}">in the ladder</a></p>'
-    for label in ("asked", "sent", "result"):
-        if words[label] and not (label == "sent" and words["sent"] == words["asked"]):
-            yield f'<p class="m">{label}</p>{_pre(words[label])}'
-    yield "</div></details>\n"
 
 
 # The ladder.

@@ -20,18 +20,15 @@ _START = "⟨secret:"
 _MARK = re.compile(r"⟨secret:([\w.\-]+)⟩")
 
 
-def masked(text: str, redacted: Sequence[Redaction]) -> str:
-    """Replace the marks of removed secrets by masks; marks written by people stay."""
+def masked(text: str, secrets: Sequence[Redaction] | Mapping[str, int]) -> str:
+    """Mask vendors' keys, and the marks of secrets: removed ones, or lengths by name. Marks written by people stay."""
     lengths: Mapping[str, int] = {}
-    if redacted and _START in text:
+    if isinstance(secrets, Mapping):
+        lengths = secrets
+    elif secrets and _START in text:
         from tui_host.capture.redact.redaction import name_in_mark
 
-        lengths = {name_in_mark(secret.name): secret.length for secret in redacted}
-    return _hidden(text, lengths)
-
-
-def _hidden(text: str, lengths: Mapping[str, int]) -> str:
-    """Mask vendors' keys, and the marks of the secrets whose lengths are known."""
+        lengths = {name_in_mark(secret.name): secret.length for secret in secrets}
     if lengths:
         text = _MARK.sub(
             lambda mark: f"{HIDDEN} {mark[1]} ({lengths[mark[1]]})" if mark[1] in lengths else mark[0], text
@@ -70,4 +67,4 @@ class Mask(NamedTuple):
     def marks(self, text: str) -> str:
         """Mask the marks and the vendors' keys in a saved text; marks of unknown secrets stay."""
         lengths: Mapping[str, int] = self.redactor().lengths if self.redactor is not None and _START in text else {}
-        return _hidden(text, lengths)
+        return masked(text, lengths)

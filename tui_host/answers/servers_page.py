@@ -95,7 +95,7 @@ def _servers(wires: Wires) -> dict[str, _Server]:
         is_answer = row.kind == "frame" and row.answer and not row.outward and not row.error and row.size <= MOST
         if not is_answer or (row.method not in _ERAS and row.method != "tools/list"):
             continue
-        result = mapping(mapping(parsed(body_of(wires, row).text)).get("result"))
+        result = mapping(mapping(parsed("".join(body_of(wires, row).pieces()))).get("result"))
         if row.method == "tools/list":
             for tool in items(result.get("tools")):
                 name = text_or_empty(mapping(tool).get("name"))
@@ -118,7 +118,7 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
     errors: list[str] = []
     for row in reversed([row for row in rows if row.kind == "line"]):
         if len(errors) < _LAST:
-            errors = [*body_of(wires, row).text.splitlines(), *errors]
+            errors = [*"".join(body_of(wires, row).pieces()).splitlines(), *errors]
     shown = SheetLine(
         key=f"{number}",
         label=line(

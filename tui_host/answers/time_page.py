@@ -22,7 +22,7 @@ _ORDER: tuple[Spender, ...] = ("you", "first byte", "streaming", "servers", "ret
 """Who counts where several wait at once: the first of these."""
 _NAMES = {"first byte": "model, to the first byte", "streaming": "model, streaming", "retry": "waiting to retry"}
 _BAR = 28
-_FORM = "elicitation/create"
+_FORM, _CANCELLED = "elicitation/create", "notifications/cancelled"
 _CALLS = frozenset(("tools/call", "resources/read", "prompts/get"))
 _SINCE = "the time of a decision runs here from when the model had asked; on its row from when the question was shown"
 EMPTY = "The time of a turn stands here once the turn has begun: yours, the model's, the servers', and the host's."
@@ -37,10 +37,6 @@ class Interval:
     name: str  # what it was: `LLM 2`, `lab #4 lookup`
     start_ns: int  # when it began, on the capture's clock
     end_ns: int  # when it ended
-
-    @property
-    def milliseconds(self) -> float:
-        return (self.end_ns - self.start_ns) / 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +119,8 @@ def time_page(wires: Wires, section: Section) -> Sheet:
 
 
 def _step(number: int, name: str, intervals: Sequence[Interval]) -> SheetLine:
-    values: dict[str, Value] = {"time": sum(interval.milliseconds for interval in intervals), "share": None}
-    first = intervals[0].row
+    first, took = intervals[0].row, sum((interval.end_ns - interval.start_ns) / 1e6 for interval in intervals)
+    values: dict[str, Value] = {"time": took, "share": None}
     return SheetLine(key=str(number), label=line(name, 200), values=values, target=(first.capture, first.seq))
 
 
@@ -160,18 +156,14 @@ def _intervals(wires: Wires, rows: Sequence[Row], last: int) -> Iterator[Interva
             yield Interval(row, "you", f"{numbers.name(row)}: a question of the server", start, answered)
         elif row.kind == "frame" and row.method in _CALLS and not row.answer and row.outward:
             name = f"{numbers.name(row)} {line(row.tool or row.method, 60)}"
+            end = last if other is None else other.end_mono_ns or other.mono_ns or start
             if other is None:
-                name, end = f"{name}, no answer{' yet' if row.state == 'open' else ''}", _given_up(wires, row, last)
-            else:
-                end = other.end_mono_ns or other.mono_ns or start
+                name += f", no answer{' yet' if row.state == 'open' else ''}"
+                # Nobody waited any more once its connection ended, it was cancelled, or the turn ended.
+                all_rows, place = wires.ladder.rows, (row.capture, row.connection)
+                until = len(all_rows) if row.state == "unanswered" else 0
+                later = (all_rows[number] for number in range(row.number + 1, until))
+                own = (each for each in later if (each.capture, each.connection) == place)
+                ends = (each for each in own if each.kind in {"end", "fault"} or each.method == _CANCELLED)
+                end = min(next((each.mono_ns for each in ends), None) or last, last)
             yield Interval(row, "servers", name, start, end)
-
-
-def _given_up(wires: Wires, call: Row, last: int) -> int:
-    """Return when nobody waited any more for the answer of a call: its connection ended, it was cancelled, or the turn ended."""
-    for number in range(call.number + 1, len(wires.ladder.rows) if call.state == "unanswered" else 0):
-        row = wires.ladder.rows[number]
-        is_own = (row.capture, row.connection) == (call.capture, call.connection)
-        if is_own and (row.kind in {"end", "fault"} or row.method == "notifications/cancelled"):
-            return min(row.mono_ns or last, last)
-    return last

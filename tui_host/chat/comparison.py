@@ -100,7 +100,8 @@ def figures_of(wires: Wires) -> Figures:
     seconds = model_seconds = None
     if rows:
         waits = time.intervals if time is not None else ()
-        model_seconds = sum(wait.milliseconds for wait in waits if wait.spender in _SPENT_ON_MODEL) / 1000
+        of_model = (wait for wait in waits if wait.spender in _SPENT_ON_MODEL)
+        model_seconds = sum((wait.end_ns - wait.start_ns) / 1e6 for wait in of_model) / 1000
         seconds = time.nanoseconds / 1e9 if time is not None else None
     return Figures(
         bill=total_counted(weights)[0],

@@ -210,7 +210,7 @@ class Inspector(Container):
         source, row, lines = self.ladder.source, self.ladder.selected, self.ladder.selected_source()
         if lines is not None or row is None or source is None:
             return lines or ("", "")
-        return about(row, source), body_of(source, row).text
+        return about(row, source), "".join(body_of(source, row).pieces())
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         self.ladder.following &= all(event.widget is not detail.view for detail in self.details)
