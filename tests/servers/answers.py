@@ -6,7 +6,7 @@ import anyio
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.servers.server_questions import Declines, Elicitation, ElicitationAnswer, SamplingAnswer, SamplingRequest
+from tui_host.servers.server_questions import Declines, Elicitation, ElicitationAnswer, Reviewed, SamplingRequest
 
 
 class Scripted(Declines):
@@ -16,7 +16,7 @@ class Scripted(Declines):
         self.contents = list(contents)
         self.questions: list[Elicitation] = []
         self.open = self.most = self.closed = 0
-        self.requests: list[SamplingRequest | SamplingAnswer] = []
+        self.requests: list[object] = []
 
     @override
     async def elicit(self, request: Elicitation) -> ElicitationAnswer:
@@ -37,11 +37,6 @@ class Scripted(Declines):
             self.open -= 1
 
     @override
-    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        self.requests.append(request)
-        return request
-
-    @override
-    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        self.requests += [request, answer]
-        return answer
+    async def review(self, request: SamplingRequest, shown: Reviewed) -> Reviewed | None:
+        self.requests += [request] if shown is request else [request, shown]
+        return shown

@@ -275,7 +275,7 @@ async def test_a_question_waits_for_an_approval_and_one_of_another_session_is_to
 
 async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: Running) -> None:
     """And a login takes only an address of its redirect."""
-    async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as requests:
+    async with asked(app, lambda: app.app.asks.review(SAMPLING, SAMPLING)) as requests:
         await app.until_shown("demo/openai", "opus", '"text": "hello"', "Be brief.")
         await app.press("tab")
         await app.type("!")
@@ -285,13 +285,13 @@ async def test_a_sampling_request_and_its_answer_are_edited_before_they_go(app: 
         await press_button(app)
     assert requests == [replace(SAMPLING, params={"messages": [], "maxTokens": 7})]
     result: dict[str, JSON] = {"role": "assistant", "content": {"type": "text", "text": "Hi"}, "model": "m"}
-    async with asked(app, lambda: app.app.asks.review_answer(SAMPLING, SamplingAnswer(result=result))) as reviewed:
+    async with asked(app, lambda: app.app.asks.review(SAMPLING, SamplingAnswer(result=result))) as reviewed:
         await app.until_shown('"text": "Hi"', "Send to math")
         field = (await until_armed(app)).query_one(TextField)
         field.load_text(field.text.replace("Hi", "Hi!"))
         await press_button(app)
     assert reviewed == [SamplingAnswer(result={**result, "content": {"type": "text", "text": "Hi!"}})]
-    async with asked(app, lambda: app.app.asks.review_request(SAMPLING)) as refused:
+    async with asked(app, lambda: app.app.asks.review(SAMPLING, SAMPLING)) as refused:
         await app.press("ctrl+d")
     assert refused == [None]
     async with asked(app, lambda: app.app.asks.log_in(LOGIN), key="ctrl+g") as answers:

@@ -26,7 +26,7 @@ from tui_host.settings.mistakes import closest
 
 if TYPE_CHECKING:
     from tui_host.chat.policy import Question
-    from tui_host.servers.server_questions import Elicitation, Login, SamplingAnswer, SamplingRequest
+    from tui_host.servers.server_questions import Elicitation, Login, Reviewed, SamplingRequest
     from tui_host.settings.schema import Settings
 
 _DESCRIPTION_CHARACTERS = 600
@@ -199,16 +199,11 @@ class FlagAnswerer(Declines):
                 yield f"--elicit {name}: no form has this field; the fields are {', '.join(sorted(self._known))}"
 
     @override
-    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        if self._sampling:
-            return request
+    async def review(self, request: SamplingRequest, shown: Reviewed) -> Reviewed | None:
+        if self._sampling or shown is not request:
+            return shown
         self._say(f"{request.server} asked for an answer of {request.model}: refused; --sampling permits it")
         return None
-
-    @override
-    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        del request
-        return answer
 
 
 def with_flags(settings: Settings, args: Namespace) -> Settings:

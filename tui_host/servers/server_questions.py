@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
@@ -83,6 +83,9 @@ class Sampler(Protocol):
         ...
 
 
+Reviewed = TypeVar("Reviewed", SamplingRequest, SamplingAnswer)
+
+
 class Answerer(Protocol):
     """Asks the person what servers want to know. A call that is cancelled closes its question. By default nobody is there."""
 
@@ -91,13 +94,12 @@ class Answerer(Protocol):
         del request
         return ElicitationAnswer(action="decline")
 
-    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        """Show a sampling request before it goes to the model; returns what to send, None if the person refuses."""
-        del request
+    async def review(self, request: SamplingRequest, shown: Reviewed) -> Reviewed | None:
+        """Show a sampling request before it goes to the model, or the answer to it before it goes to the server.
 
-    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        """Show the model's answer before it goes to the server; returns what to send, None if the person refuses."""
-        del request, answer
+        Returns what to send, None if the person refuses.
+        """
+        del request, shown
 
     async def log_in(self, login: Login) -> str | None:
         """Show a login's address; returns the one that the person pastes, None to give up. Cancelled once the browser is back by itself."""

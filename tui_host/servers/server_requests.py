@@ -222,10 +222,10 @@ class ServerRequests:
         request = SamplingRequest(server=self._spec.name, params=params, model=model, call=place.call or "")
 
         async def sample() -> Mapping[str, JSON] | None:
-            reviewed = await self._answering.answerer().review_request(request)
+            reviewed = await self._answering.answerer().review(request, request)
             if reviewed is None:
                 return None
-            answer = await self._answering.answerer().review_answer(reviewed, await sampler.sample(reviewed, place))
+            answer = await self._answering.answerer().review(reviewed, await sampler.sample(reviewed, place))
             return None if answer is None else answer.result
 
         result = await self._asked(_Open(call=request.call), sample)

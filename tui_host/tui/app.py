@@ -20,6 +20,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
@@ -351,8 +352,19 @@ class TuiHost(App[int]):
         command, _, words = name.partition(" ")
         actions = {action.name: action.action for action in ACTIONS}
         if words or actions.get(name) == "":
-            main = self.to_main()
-            main.submissions.run_with(command, words, main.source, main.show_page)
+            from tui_host.answers.names import subject_named
+            from tui_host.tui.screens.export_screen import ask_for_export, parts_named
+
+            main, page = self.to_main(), next((page for page in PAGES if page.command == command), None)
+            try:
+                if main.source is None or not len(main.source.ladder.rows):
+                    self.notify("Nothing is recorded yet.", markup=False, timeout=4)
+                elif page is not None:
+                    main.show_page(subject_named(main.source, page, words), page.name)
+                else:
+                    ask_for_export(main, self.host, main.source.session.id, *parts_named(main.source, words))
+            except TuiHostError as error:
+                self.notify(line(f"/{command}: {error}", 400), severity="warning", markup=False, timeout=8)
         elif name in actions:
             self.call_later(self.run_action, actions[name])
         prompt = self.main.offers.prompts().get(name) if self.main is not None and ":" in name else None

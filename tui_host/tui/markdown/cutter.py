@@ -48,23 +48,20 @@ class Cutter:
         """
         if self.position >= len(source):
             return None
-        if not self.is_plain:
-            return self._cut_blocks(source, final)
-        window = source[self.position : self.position + WINDOW]
-        lines = window.split("\n", LINES)
-        end = len(window)
-        if len(lines) > LINES:
-            end -= len(lines[-1])
-        elif self.position + end < len(source):
-            end = window.rfind("\n") + 1 or end
-        elif not final:
-            return None
-        piece = replace(self._next, source=window[:end].removesuffix("\n"), start=self.position)
-        self.position += end
-        return [piece]
-
-    def _cut_blocks(self, source: str, final: bool) -> Sequence[SourcePiece] | None:
-        """Cut off the finished blocks of a window, or a part of a long one."""
+        if self.is_plain:
+            window = source[self.position : self.position + WINDOW]
+            lines = window.split("\n", LINES)
+            end = len(window)
+            if len(lines) > LINES:
+                end -= len(lines[-1])
+            elif self.position + end < len(source):
+                end = window.rfind("\n") + 1 or end
+            elif not final:
+                return None
+            piece = replace(self._next, source=window[:end].removesuffix("\n"), start=self.position)
+            self.position += end
+            return [piece]
+        # Of Markdown, the finished blocks of a window are cut off, or a part of a long one.
         end = self.position + WINDOW
         if end < len(source):  # to the end of a line if possible
             end = source.find("\n", end, end + WINDOW) + 1 or end

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
@@ -18,7 +19,6 @@ from typing_extensions import override
 from tui_host.capture.visible import line, visible
 from tui_host.chat.schema_form import fields_of
 from tui_host.chat.session import note_turning
-from tui_host.errors import JSON
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
 from tui_host.tui.questions.addresses import address_of, open_in_browser
@@ -139,11 +139,13 @@ class FormPanel(AskPanel):
             if isinstance(field := self._form.rows[0].input, TextField):
                 field.move_cursor((0, 0))  # where reading begins
             parts, receiver = [self._form], f" to {(asked.model or 'the model') if is_request else ask.server}"
-        super().__init__(ask, host, parts, [AskButton(f"Send{receiver}", self._send)], self._form.rows)
+        super().__init__(
+            ask, host, parts, [AskButton(f"Send{receiver}", partial(self.run_worker, self._send))], self._form.rows
+        )
         if isinstance(asked, Elicitation) and self._form.rows:
             self.first_field = self._form.rows[0].input
 
-    def _send(self) -> None:
+    async def _send(self) -> None:
         content = self._form.content()
         if content is None:
             self.say("Correct the field that is marked, then send.")
@@ -151,22 +153,19 @@ class FormPanel(AskPanel):
             self.say("This field was not shown yet. Read it, then go on to Send.")
             self.unseen[0].turn_to()
         elif isinstance(self._asked, Elicitation):
-            self.run_worker(self._check(content, self._asked.schema))
+            # Limits, formats and patterns may take for ever: they are checked in a process of their own.
+            misfits = await self.host.misfits(self._asked.schema, content)
+            for row in self._form.rows:
+                own = [misfit for misfit in misfits or () if misfit.startswith(f"{row.field.name}: ")]
+                row.complain("; ".join(misfit.removeprefix(f"{row.field.name}: ") for misfit in own))
+            if misfits:
+                self.say(f"This does not fit: {'; '.join(misfits)}")
+            else:
+                self.ask.give(ElicitationAnswer(action="accept", content=content))
         elif isinstance(self._asked, SamplingRequest):
             self.ask.give(replace(self._asked, params=content))
         else:
             self.ask.give(SamplingAnswer(result=content))
-
-    async def _check(self, content: Mapping[str, JSON], schema: Mapping[str, JSON] | None) -> None:
-        """Check limits, formats and patterns, which may take for ever, in a process of their own; then send."""
-        misfits = await self.host.misfits(schema, content)
-        for row in self._form.rows:
-            own = [misfit for misfit in misfits or () if misfit.startswith(f"{row.field.name}: ")]
-            row.complain("; ".join(misfit.removeprefix(f"{row.field.name}: ") for misfit in own))
-        if misfits:
-            self.say(f"This does not fit: {'; '.join(misfits)}")
-        else:
-            self.ask.give(ElicitationAnswer(action="accept", content=content))
 
 
 class AddressPanel(AskPanel):

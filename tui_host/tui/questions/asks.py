@@ -12,7 +12,14 @@ from tui_host.capture.visible import line
 if TYPE_CHECKING:
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
-    from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
+    from tui_host.servers.server_questions import (
+        Elicitation,
+        ElicitationAnswer,
+        Login,
+        Reviewed,
+        SamplingAnswer,
+        SamplingRequest,
+    )
 
 T = TypeVar("T")
 Asked: TypeAlias = "Elicitation | SamplingRequest | SamplingAnswer | Login"
@@ -52,11 +59,9 @@ class Asks:
         answer = await self._wait(request, request, words, ElicitationAnswer)
         return answer or ElicitationAnswer(action="decline")
 
-    async def review_request(self, request: SamplingRequest) -> SamplingRequest | None:
-        return await self._wait(request, request, "asks your model", type(request))
-
-    async def review_answer(self, request: SamplingRequest, answer: SamplingAnswer) -> SamplingAnswer | None:
-        return await self._wait(request, answer, "waits for your model's answer", type(answer))
+    async def review(self, request: SamplingRequest, shown: Reviewed) -> Reviewed | None:
+        words = "asks your model" if shown is request else "waits for your model's answer"
+        return await self._wait(request, shown, words, type(shown))
 
     async def log_in(self, login: Login) -> str | None:
         return await self._wait(login, login, "asks you to log in", str)

@@ -66,7 +66,7 @@ class AskButton(Static, can_focus=True):
     AskButton:focus { background: $primary; color: $text; }
     """
 
-    def __init__(self, label: str, action: Callable[[], None]) -> None:
+    def __init__(self, label: str, action: Callable[[], object]) -> None:
         super().__init__(Content(f"[ {line(label, BUTTON_CHARACTERS)} ]"), markup=False)
         self._action = action
 

@@ -109,7 +109,7 @@ class MainScreen(Screen[None]):
             may_send=lambda: self.submissions.may_send(),  # noqa: PLW0108 - they are made next
             id="prompt",
         )
-        self.submissions = Submissions(host, begin, self.prompt)  # what the prompt sends, and the drafts
+        self.submissions = Submissions(begin, self.prompt)  # what the prompt sends, and the drafts
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
         self.overlay: QuestionOverlay | None = None  # the questions; None before chat and inspector are mounted
@@ -290,8 +290,9 @@ class MainScreen(Screen[None]):
         question = self.question if self.shows_chat else None
         asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
         self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
-        keys = status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt)
-        self._keys.say(asked_keys if question is not None and question.is_here else keys)
+        if question is None or not question.is_here:
+            asked_keys = status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt)
+        self._keys.say(asked_keys)
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""

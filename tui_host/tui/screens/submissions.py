@@ -6,15 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tui_host.capture.visible import line
-from tui_host.errors import TuiHostError
-
 if TYPE_CHECKING:
-    from tui_host.answers.wires import Section
-    from tui_host.capture.ladder.row import Row
     from tui_host.chat.session import Session
-    from tui_host.host.host import Host
-    from tui_host.tui.sources.live import SessionSource
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
@@ -22,9 +15,8 @@ DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
 
 @dataclass(slots=True)
 class Submissions:
-    """What the prompt may send into which session, what its commands name, and the drafts."""
+    """What the prompt may send into which session, and the drafts."""
 
-    _host: Host
     _begin: Callable[[], Session]  # makes the first session when something is sent, or once chat and inspector exist
     _prompt: Prompt
     shown: Session | None = None  # the session on screen; None before there is one
@@ -50,26 +42,6 @@ class Submissions:
                 words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
             self._prompt.notify(words, markup=False, timeout=4)
         return not self.session.busy
-
-    def run_with(
-        self, command: str, words: str, source: SessionSource | None, show: Callable[[Row | Section, str], None]
-    ) -> None:
-        """Show the page of a command about what the words name, such as `LLM 4` or `turn 2`, or ask how to export it."""
-        from tui_host.answers.names import subject_named
-        from tui_host.answers.pages import PAGES
-        from tui_host.tui.screens.export_screen import ask_for_export, parts_named
-
-        screen, page = self._prompt.screen, next((page for page in PAGES if page.command == command), None)
-        if source is None or not len(source.ladder.rows):
-            screen.notify("Nothing is recorded yet.", markup=False, timeout=4)
-            return
-        try:
-            if page is None:
-                ask_for_export(screen, self._host, source.session.id, *parts_named(source, words))
-            else:
-                show(subject_named(source, page, words), page.name)
-        except TuiHostError as error:
-            screen.notify(line(f"/{command}: {error}", 400), severity="warning", markup=False, timeout=8)
 
     def keep_draft(self) -> None:
         """Save the prompt's text with the session, if it has changed."""

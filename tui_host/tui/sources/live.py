@@ -13,6 +13,7 @@ from typing_extensions import override
 from tui_host.answers.wires import RecordedWires, is_of
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.store.notes_of_people import RowMarks
+from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
     from tui_host.answers.wires import TakenRequest
@@ -64,8 +65,13 @@ class SessionSource(RecordedWires):
     @property
     def news(self) -> object:
         """A value that changes whenever there may be something new; very cheap."""
-        recorder = self._host.recorder
-        return None if recorder is None else recorder.revision
+        if self.story is None:
+            recorder = self._host.recorder
+            return None if recorder is None else recorder.revision
+        try:
+            return self.story.version
+        except StoreError:
+            return None
 
     # New records.
 

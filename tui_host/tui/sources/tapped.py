@@ -33,17 +33,6 @@ NO_CHAT = "This capture has no chat. Read its requests and frames in the inspect
 _WHOSE_CHARACTERS = 100
 
 
-class FileSource(SessionSource):
-    """An imported session of our own, with the chat that was stored for it."""
-
-    empty, read_only, foreign = NO_CHAT, FROM_FILE, "from a file: read only"
-
-    def __init__(self, host: Host, store: Store, session: Session) -> None:
-        super().__init__(host, session)
-        self.live = False
-        session.conversation = Conversation(store.session_items(session.id), redact=session.redact)
-
-
 class TapSource(SessionSource):
     """A story, read in a thread: of taps, or of a file while it is read and after. The chat is filled into the session's conversation."""
 
@@ -62,14 +51,6 @@ class TapSource(SessionSource):
         self.foreign = f"{self._reading or 'another host'}: read only"
 
     # New records.
-
-    @property
-    @override
-    def news(self) -> object:
-        try:
-            return self._following.version
-        except StoreError:
-            return None
 
     @override
     def look(self) -> None:
