@@ -54,9 +54,7 @@ def _inflate(coding: str, first: int) -> _Inflate:
 
         def inflate(data: bytes, limit: int) -> tuple[bytes, bytes, bool]:
             pieces: list[bytes] = []
-            while (
-                limit > 0 and not brotli.is_finished()
-            ):  # it gives a part at a time, without a word that there is more
+            while limit > 0 and not brotli.is_finished():  # it gives a part at a time, and does not say if that is all
                 piece: bytes = brotli.process(data, output_buffer_limit=limit)
                 if not piece:
                     break
@@ -98,9 +96,8 @@ class Decoder:
         while data:
             try:
                 self._inflate = self._inflate or _inflate(self._coding, data[0])
-                piece, data, has_ended = self._inflate(
-                    data, most - self._given + 1
-                )  # one more shows that it is too large
+                # one more shows that it is too large
+                piece, data, has_ended = self._inflate(data, most - self._given + 1)
             except Exception as error:  # each library has an error of its own, and is loaded only where it is used
                 raise CodingError(f"the compressed body is broken: {error}") from error
             pieces.append(piece)

@@ -80,8 +80,8 @@ def read_link(data: bytes) -> Link | None:
     """Parse the data of a `link` record, perhaps from a file; None if it is not a link."""
     value = read_object(data)
     span = mapping(value.get("span"))
-    texts = {name: text_or_empty(value.get(name)) for name in ("relation", "call", "known", "server", "tool", "words")}
-    relation = _RELATIONS.get(texts["relation"])
+    texts = {name: text_or_empty(value.get(name)) for name in ("call", "server", "tool", "words")}
+    relation = _RELATIONS.get(text_or_empty(value.get("relation")))
     if relation is None or not span:
         return None
     pairs = [tuple(map(number_or_zero, items(pair))) for pair in items(span.get("ranges"))]
@@ -94,13 +94,5 @@ def read_link(data: bytes) -> Link | None:
         end=None if span.get("end") is None else number_or_zero(span.get("end")),
         ranges=tuple(pair for pair in pairs if len(pair) == 2),
     )
-    certainty, call, server = _KNOWN.get(texts["known"], "time"), texts["call"], texts["server"]
-    return Link(
-        relation=relation,
-        call=call,
-        span=where,
-        known=certainty,
-        server=server,
-        tool=texts["tool"],
-        words=texts["words"],
-    )
+    known = _KNOWN.get(text_or_empty(value.get("known")), "time")
+    return Link(relation=relation, span=where, known=known, **texts)

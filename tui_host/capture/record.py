@@ -10,9 +10,8 @@ from typing import Final, Literal, TypeAlias, get_args
 Wire: TypeAlias = Literal["llm", "mcp", "stderr", "host"]
 Direction: TypeAlias = Literal["out", "in"]
 MISSING: Final = "not in the file"  # marks a body that an imported file does not contain
-NOT_KNOWN: Final = (
-    "(not in the file)"  # a header that no message has: it says which parts of an imported head are unknown
-)
+# A header that no message has: it says which parts of an imported head are unknown.
+NOT_KNOWN: Final = "(not in the file)"
 TAP: Final = "tui-host tap"  # the `Server` header of answers that a tap itself gives
 Kind: TypeAlias = Literal["request", "response", "chunk", "end", "error", "frame", "line", "decision", "link"]
 WIRES: Mapping[str, Wire] = {wire: wire for wire in get_args(Wire)}
@@ -90,12 +89,10 @@ class Record:
     redacted: tuple[Redaction, ...] = ()
     capture: str = ""
     seq: int = 0  # the record's number in the capture, from 1, without gaps; 0 before it is stamped
-    time_ns: int = (
-        0  # wall-clock time since 1970 (UTC), for display alone; without `mono_ns` no more than a place in the order
-    )
-    mono_ns: int | None = (
-        None  # of the process' own clock, what durations are made of; None where nothing tells when it was
-    )
+    # Wall-clock time since 1970 (UTC), for display alone; without `mono_ns` no more than a place in the order.
+    time_ns: int = 0
+    # Of the process' own clock, what durations are made of; None where nothing tells when it was.
+    mono_ns: int | None = None
 
     @property
     def key(self) -> tuple[str, int]:

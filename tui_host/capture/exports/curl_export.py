@@ -40,9 +40,8 @@ def pieces(session: SessionInfo, records: Records, _items: Sequence[str]) -> Ite
         if record.malformed == MISSING or not (head.url or "").startswith(("http://", "https://")):
             yield _line("# left out: this request, or its address, was not captured")
             continue
-        marks = {
-            mark(secret.name): _NOT_OF_NAMES.sub("_", secret.name) for secret in record.redacted if not secret.coding
-        }
+        names = [secret.name for secret in record.redacted if not secret.coding]
+        marks = {mark(name): _NOT_OF_NAMES.sub("_", name) for name in names}
         for variable in sorted({*marks.values()} - asked):
             asked.add(variable)
             yield _line(f': "${{{variable}:?is not set: it was taken out of the recording}}"')

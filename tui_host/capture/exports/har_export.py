@@ -34,12 +34,8 @@ def pieces(_session: SessionInfo, records: Records, _items: Sequence[str]) -> It
     for record in listed:
         if record.kind == "frame" and record.exchange is None:
             place, text = record.place, keyless_record(record).data.decode("utf-8", "backslashreplace")
-            where = {
-                "connection": record.connection,
-                "direction": record.direction,
-                "turn": place.turn,
-                "call": place.call,
-            }
+            where = {"connection": record.connection, "direction": record.direction}
+            where |= {"turn": place.turn, "call": place.call}
             frames.append({"time": rfc3339(record.time_ns), "peer": record.peer, "text": text, **present(where)})
     yield b'\n],"_frames":%s}}\n' % _json(frames)
 

@@ -54,9 +54,7 @@ class PartOfSession:
     source: Exported
     turn: int | None = None  # the turn's number; None for all
     call: str | None = None  # the call's id; None for all. The turn then does not count.
-    keys: frozenset[tuple[str, int]] = (
-        frozenset()
-    )  # a record of each row, or all; with these, turn and call do not count
+    keys: frozenset[tuple[str, int]] = frozenset()  # a record of each row, or all; turn and call then do not count
 
     def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
         """Return the records of the part in order, read twice, to hold none; raises StoreError where it has no such turn or call."""

@@ -103,13 +103,8 @@ def _node(text: str, start: int, walk: Collection[str], depth: int) -> Node:
         mark = _MARK.match(text, inner.end)
         if mark is None or mark[1] not in {",", closing}:
             raise ValueError(f"{closing} is missing")
-    return Node(
-        kind=kind,
-        start=start,
-        end=len(text) if mark is None else mark.end(1),
-        members=tuple(members),
-        elements=tuple(elements),
-    )
+    end = len(text) if mark is None else mark.end(1)
+    return Node(kind=kind, start=start, end=end, members=tuple(members), elements=tuple(elements))
 
 
 class BrokenError(ValueError):

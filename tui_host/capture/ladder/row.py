@@ -97,9 +97,7 @@ class RowTable:
         self.columns: dict[str, array[int]] = {name: array(code) for name, code in _TYPES.items()}
         self.texts = list(FIRST_TEXTS)  # the texts that rows share; number 0 is the empty text
         self.own: dict[str, list[str]] = {name: [] for name in _OWN}  # the fields whose texts hardly two rows share
-        self.heads: list[
-            tuple[int, ...]
-        ] = []  # headers by the numbers of their lines: most are those of the request before
+        self.heads: list[tuple[int, ...]] = []  # the numbers of the headers' lines: most are the request's before
         self.calls: list[tuple[str, ...]] = []  # the calls of each row
         self._numbers = {text: number for number, text in enumerate(self.texts)}
         readers: dict[str, Callable[[int], object]] = dict.fromkeys((*_CHOICES, *_SHARED), self.texts.__getitem__)
@@ -169,9 +167,7 @@ class RowNumbers:
     """Numbers of requests and connections, in the order in which they began."""
 
     _partner: Callable[[int], int | None]
-    requests: array[int] = field(
-        default_factory=lambda: array("i")
-    )  # the rows of `LLM 1` and all other requests to models
+    requests: array[int] = field(default_factory=lambda: array("i"))  # to models; the first is the row of `LLM 1`
     widest: int = 0  # characters of the longest `lab` or `lab/2`
     _connections: dict[str, dict[tuple[str, str], int]] = field(default_factory=dict[str, dict[tuple[str, str], int]])
 

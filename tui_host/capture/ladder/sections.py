@@ -19,9 +19,8 @@ class Sections:
     turns: dict[int, int] = field(default_factory=dict[int, int])  # the turn of each section; 0 for connections
     starts: set[int] = field(default_factory=set[int])  # the sections of connections before the first turn
     _clocks: set[str] = field(default_factory=set[str])  # on which a turn has begun
-    _begun: dict[tuple[str, int], int] = field(
-        default_factory=dict[tuple[str, int], int]
-    )  # each turn's first row with a time
+    # The first row of each turn that has a time.
+    _begun: dict[tuple[str, int], int] = field(default_factory=dict[tuple[str, int], int])
     _steps: dict[tuple[str, int, int], int] = field(default_factory=dict[tuple[str, int, int], int])
     _of_turn: Row | None = None  # the last row of a turn, as times go
 

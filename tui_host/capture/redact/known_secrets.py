@@ -19,11 +19,8 @@ Redacted: TypeAlias = tuple[bytes, tuple[Redaction, ...]]
 _HEAD = 4  # bytes by which a needle that begins near the end of data is found
 _WORD, _STEP = 8, 4  # bytes that are compared as one integer; one of so many words of the data is compared
 _LONG = (_STEP + 1) * _WORD  # bytes from which a needle has a compared word in it, wherever it stands
-_SAFE_IN_URLS = (
-    "",
-    "/",
-    "-_.!~*'()",
-)  # what encoders leave, beside letters, digits and `-_.~`: the third is JavaScript's
+# what encoders leave, beside letters, digits and `-_.~`: the third is JavaScript's
+_SAFE_IN_URLS = ("", "/", "-_.!~*'()")
 _GO = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})  # what Go escapes in JSON beyond what it must
 
 

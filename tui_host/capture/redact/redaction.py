@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 BY_VALUE_FROM = 8  # characters of a secret that is searched for everywhere, at least
-LEARNED_MOST, LEARNED_LENGTH = (
-    64,
-    8192,
-)  # other hosts' credentials to remember, the last ones used, and the length of one, at most
+# other hosts' credentials to remember, the last ones used, and the length of one, at most
+LEARNED_MOST, LEARNED_LENGTH = 64, 8192
 
 _STRING_OR_NUMBER = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|([\w.+-]*⟨secret:[\w.-]+⟩[\w.+-]*)')
 

@@ -101,9 +101,8 @@ def _with_new_schema(damaged: Path, fresh: Path, mended: Path) -> Path:
         # The size of the file stands at byte 28; a new file knows of no free pages, which reading does not need.
         file.write(new[:28] + size.to_bytes(4, "big") + new[32:_PAGE])
         for at in range(_PAGE, len(new), _PAGE):
-            if (
-                at // _PAGE + 1 not in roots
-            ):  # in a new file these are the schema's, and one that reading does not need either
+            # in a new file these are the schema's, and one that reading does not need either
+            if at // _PAGE + 1 not in roots:
                 file.seek(at)
                 file.write(new[at : at + _PAGE])
     return mended

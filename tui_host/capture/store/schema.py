@@ -138,9 +138,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
     """Make the tables of a new file in one transaction, so that no process sees them half made."""
     with connection:
         connection.execute("BEGIN IMMEDIATE")
-        if (
-            connection.execute("PRAGMA user_version").fetchone()[0] == 0
-        ):  # asked again: another process may have made them
+        # asked again: another process may have made them
+        if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             for statement in _TABLES.split(";\n"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -112,9 +112,8 @@ class StoredSessions:
 
     def release(self, session: str) -> None:
         """Let other processes write the session."""
-        self._store.put(
-            Write("UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?", (session, self._store.owner))
-        )
+        sql = "UPDATE sessions SET owner = NULL WHERE id = ? AND owner = ?"
+        self._store.put(Write(sql, (session, self._store.owner)))
 
     def claim(self, session: str) -> bool:
         """Become the one process to write this session; False while another running process is the owner."""
@@ -167,9 +166,8 @@ class StoredSessions:
 
     def count_messages(self, session: str) -> int:
         """Return the number for the next message."""
-        return self._store.read_as(int, "SELECT coalesce(max(number) + 1, 0) FROM messages WHERE session = ?", session)[
-            0
-        ]
+        sql = "SELECT coalesce(max(number) + 1, 0) FROM messages WHERE session = ?"
+        return self._store.read_as(int, sql, session)[0]
 
     def messages(self, session: str, *, before: int = sys.maxsize) -> Sequence[str]:
         """Return the JSON of the messages, in order: all, or those with smaller numbers."""

@@ -304,9 +304,8 @@ class WritableStore(ReadableStore):
             return f"{DAMAGED}; start again, and it is set aside"
         if code_of(error) in LOCKS:
             return LOCKED
-        return (
-            "the disk is full" if code_of(error) == sqlite3.SQLITE_FULL else f"the database cannot be written: {error}"
-        )
+        is_full = code_of(error) == sqlite3.SQLITE_FULL
+        return "the disk is full" if is_full else f"the database cannot be written: {error}"
 
     def _is_gone(self) -> bool:
         try:
