@@ -11,7 +11,7 @@ from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError
 from mcp_types import METHOD_NOT_FOUND
 
-from tui_host.capture.json.narrowing import is_array, mapping
+from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import ServerError
 from tui_host.servers.catalog import identity
 from tui_host.servers.catalog_changes import changes_between, offers_of
@@ -135,7 +135,7 @@ class ServerLists:
                     return items
                 pages += 1
                 page_items, cursor = page.get(key), page.get("nextCursor")
-                if not is_array(page_items):
+                if not isinstance(page_items, list):
                     self._wire.notice(f"{key}: page {pages} is malformed")
                     return items
                 items += page_items

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from tui_host.capture.json.narrowing import as_json, is_array, items, mapping, text_or_empty
+from tui_host.capture.json.narrowing import as_json, items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.servers.catalog import ContentBlock, PromptMessage, PromptOutput, ToolOutput
 
@@ -19,7 +19,7 @@ def read_output(result: Mapping[str, object], warning: str = "") -> ToolOutput:
     raw, warnings = mapping(as_json(result)), [warning]
     structured, has_structured = raw.get("structuredContent"), "structuredContent" in raw  # null is a value
     content = _read_all(raw.get("content"), _read_block, warnings)
-    if not is_array(raw.get("content")) and not has_structured:
+    if not isinstance(raw.get("content"), list) and not has_structured:
         warnings.append("the result is malformed: it has no content, and is shown as JSON")
         content = [_as_json_text(raw)]
     return ToolOutput(
@@ -36,7 +36,7 @@ def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput
     """Read a `ReadResourceResult` as received."""
     raw, warnings = mapping(as_json(result)), [warning]
     content = _read_all(raw.get("contents"), _read_resource, warnings)
-    if not is_array(raw.get("contents")):
+    if not isinstance(raw.get("contents"), list):
         warnings.append("the resource's contents are malformed and shown as JSON")
         content = [_as_json_text(raw)]
     return ToolOutput(content=tuple(content), raw=raw, warning="; ".join(filter(None, warnings)))
@@ -51,7 +51,7 @@ def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput
     """Read a `GetPromptResult` as received."""
     warnings, listed = [warning], [mapping(message) for message in items(result.get("messages"))]
     contents = _read_all([message.get("content") for message in listed], _read_block, warnings)
-    if not is_array(result.get("messages")):
+    if not isinstance(result.get("messages"), list):
         warnings.append("the prompt is malformed: it has no messages")
     roles = [text_or_empty(message.get("role")) or "user" for message in listed]
     return PromptOutput(

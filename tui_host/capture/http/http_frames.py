@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 from tui_host.capture.content_codings import LIMIT, CodingError, Decoder
@@ -14,19 +15,20 @@ from tui_host.capture.record import Direction, Place, Record
 from tui_host.capture.recording import Recording
 
 
+@dataclass(slots=True, eq=False)
 class HttpFrames:
     """Records the JSON-RPC messages of an exchange, each in the place of its call, which is found by id."""
 
-    def __init__(self, recorder: Recording, correlator: Correlator, make: partial[Record], place: Place) -> None:
-        self._recorder = recorder
-        self._correlator = correlator
-        self._make = make
-        self._place = place  # of the exchange
-        self._asked = self._is_refused = False
-        self._open: list[str] = []
-        self._decoder: Decoder | None = None  # None for a body that is not searched
-        self._events: SseDecoder | None = None
-        self._body = bytearray()
+    _recorder: Recording
+    _correlator: Correlator
+    _make: partial[Record]
+    _place: Place  # of the exchange
+    _asked: bool = False
+    _is_refused: bool = False
+    _open: list[str] = field(default_factory=list[str])
+    _decoder: Decoder | None = None  # None for a body that is not searched
+    _events: SseDecoder | None = None
+    _body: bytearray = field(default_factory=bytearray)
 
     def sent(self, body: bytes) -> None:
         """Record the messages in the request's body. A body without JSON-RPC, such as a login's form, has none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -34,6 +35,7 @@ class SseEvent(NamedTuple):  # a NamedTuple, since one is made per event and a d
     event: str = "message"
 
 
+@dataclass(slots=True, eq=False)
 class SseDecoder:
     """Splits a body into events, in linear time for chunks of any size.
 
@@ -41,15 +43,14 @@ class SseDecoder:
     `cut`, without its data. `last_id` and `retry_ms` are what the stream said last of going on with it.
     """
 
-    def __init__(self, limit: int = 64 << 20) -> None:
-        self._limit = limit
-        self.last_id = ""
-        self.retry_ms: int | None = None
-        self._rest = bytearray()  # the block that has not ended
-        self._at = 0  # where it begins in the body
-        self._searched = 0  # how many of its bytes hold no blank line
-        self._cut_at: int | None = None  # where it began, if it is too large; then only its end is kept
-        self._has_cr = False
+    limit: int = 64 << 20
+    last_id: str = ""
+    retry_ms: int | None = None
+    _rest: bytearray = field(default_factory=bytearray)  # the block that has not ended
+    _at: int = 0  # where it begins in the body
+    _searched: int = 0  # how many of its bytes hold no blank line
+    _cut_at: int | None = None  # where it began, if it is too large; then only its end is kept
+    _has_cr: bool = False
 
     def feed(self, data: bytes) -> list[SseEvent]:
         """Read the next bytes and return the completed events."""
@@ -63,9 +64,9 @@ class SseDecoder:
             *blocks, rest = bytes(self._rest).split(b"\n\n")
             events = self._split(blocks, repeat(2), rest)
         size = len(self._rest)
-        if size > self._limit + _OVERLAP and self._cut_at is None:
+        if size > self.limit + _OVERLAP and self._cut_at is None:
             begins = size - len(self._rest.lstrip(b"\r\n"))
-            if len(self._rest.rstrip(b"\r\n")) - begins > self._limit:
+            if len(self._rest.rstrip(b"\r\n")) - begins > self.limit:
                 self._cut_at = self._at + begins
         if self._cut_at is not None and size > _OVERLAP:
             self._at += size - _OVERLAP
@@ -83,7 +84,7 @@ class SseDecoder:
     def _split(self, blocks: Iterable[bytes], gaps: Iterable[int], rest: bytes) -> list[SseEvent]:
         """Read the blocks that have ended, each before a gap; what is left has not."""
         events: list[SseEvent] = []
-        at, has_cr, limit = self._at, self._has_cr, self._limit
+        at, has_cr, limit = self._at, self._has_cr, self.limit
         for block, gap in zip(blocks, gaps, strict=False):
             event, line = "message", block
             if block.startswith(b"event: "):
@@ -106,7 +107,7 @@ class SseDecoder:
         text = (block.removeprefix(_BOM) if at == 0 else block).lstrip(b"\r\n")
         at += len(block) - len(text)
         text = text.rstrip(b"\r\n")
-        if len(text) > self._limit:
+        if len(text) > self.limit:
             return [SseEvent(at, at + len(text), kind="cut")]
         events: list[SseEvent] = []
         data: list[bytes] = []

@@ -35,26 +35,21 @@ def number_or_zero(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def is_array(value: object) -> TypeGuard[list[object]]:
-    """Return whether something parsed from JSON is an array."""
-    return isinstance(value, list)
-
-
 def as_json(value: object) -> JSON:
     """Return a value parsed by an SDK as JSON: a number that JSON lacks becomes null, any other type a string."""
     if value is None or isinstance(value, str | int):
         return value
-    if is_array(value):
-        return [as_json(item) for item in value]
-    if _is_object(value):
+    if _has_values(value):
+        if isinstance(value, list):
+            return [as_json(item) for item in value]
         return {str(key): as_json(item) for key, item in value.items()}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return str(value)
 
 
-def _is_object(value: object) -> TypeGuard[Mapping[str, object]]:
-    return isinstance(value, Mapping)
+def _has_values(value: object) -> TypeGuard[list[object] | Mapping[str, object]]:
+    return isinstance(value, list | Mapping)
 
 
 def said(value: JSON) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 
 from tui_host.capture.connection_end import connection_end
@@ -15,13 +16,13 @@ LINE_LIMIT = 64 << 20
 LINE_KEPT = 1 << 20  # of a line that is too long
 
 
+@dataclass(slots=True, eq=False)
 class Splitter:
     """Splits bytes into lines. Pieces of an unfinished line are joined once, when it ends."""
 
-    def __init__(self, limit: int = LINE_LIMIT) -> None:
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
+    limit: int = LINE_LIMIT
+    _parts: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines completed by a chunk, each with the newline."""
@@ -39,7 +40,7 @@ class Splitter:
     @property
     def too_long(self) -> bool:
         """Whether the unfinished line is too long."""
-        return self._size > self._limit
+        return self._size > self.limit
 
     def rest(self) -> bytes:
         """Return the unfinished line and remove it."""
@@ -94,12 +95,14 @@ class Lines:
         self._recorder.append(record, at_ns)
         return frame
 
-    def junk(self, block: bytes, lines: int) -> None:
-        """Record several lines without messages as one record."""
-        self.received += lines
-        self.malformed += lines
-        fault = f"{lines:,} lines that are no messages, too fast for a record each"
-        self._recorder.append(self._make(direction="in", place=self._place, data=block, malformed=fault))
+    def junk(self, lines: list[bytes]) -> None:
+        """Record lines without messages, if there are any, as one record, and clear them."""
+        if lines:
+            self.received += len(lines)
+            self.malformed += len(lines)
+            data, fault = b"".join(lines), f"{len(lines):,} lines that are no messages, too fast for a record each"
+            self._recorder.append(self._make(direction="in", place=self._place, data=data, malformed=fault))
+            lines.clear()
 
     def error(self, line: bytes, fault: str = "", at_ns: int | None = None) -> None:
         """Record a line of standard error."""

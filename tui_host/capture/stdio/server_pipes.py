@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import anyio
@@ -32,35 +33,32 @@ Listener: TypeAlias = Callable[[bytes, Frame], None]
 """Handles the next message, which is already recorded; also broken messages, for which a caller may wait."""
 
 
+@dataclass(slots=True, eq=False)
 class _Budget:
     """How many lines may still be recorded one by one: a burst, then a steady trickle."""
 
-    def __init__(self, burst: int) -> None:
-        self._left = self._limit = float(burst)
-        self._at = time.monotonic()
+    burst: int
+    _spent: float = 0
+    _at: float = field(default_factory=time.monotonic)
 
     def take(self, cost: float) -> bool:
         now = time.monotonic()
-        self._left, self._at = min(self._limit, self._left + (now - self._at) * _REFILL_PER_SECOND), now
-        is_enough = cost <= self._left
-        self._left -= cost * is_enough
+        self._spent, self._at = max(0, self._spent - (now - self._at) * _REFILL_PER_SECOND), now
+        is_enough = cost <= self.burst - self._spent
+        self._spent += cost * is_enough
         return is_enough
 
 
+@dataclass(eq=False)
 class Errors:
-    """Standard error: records its lines unless too many come at once, and keeps the last.
+    """Standard error: records its lines unless too many come at once, and keeps the last."""
 
-    Attributes:
-        unrecorded: Bytes that came too fast to be recorded.
-    """
-
-    def __init__(self, lines: Lines) -> None:
-        self.unrecorded = 0
-        self._lines = lines
-        self._tail = b""
-        self._splitter = Splitter(LINE_KEPT)
-        self._budget = _Budget(_ERROR_BURST)
-        self._is_skipping = False
+    _lines: Lines
+    unrecorded: int = 0  # bytes that came too fast to be recorded
+    _tail: bytes = b""
+    _splitter: Splitter = field(default_factory=lambda: Splitter(LINE_KEPT))
+    _budget: _Budget = field(default_factory=lambda: _Budget(_ERROR_BURST))
+    _is_skipping: bool = False
 
     def feed(self, chunk: bytes) -> None:
         """Take in a chunk."""
@@ -74,13 +72,15 @@ class Errors:
             return
         if not self._is_skipping:
             self._is_skipping = True
-            self._record_rest("cut")
+            if rest := self._splitter.rest():
+                self._lines.error(rest, "cut")
             self._lines.error(b"", "standard error comes too fast to be recorded; it is counted")
         self.unrecorded += len(chunk)
 
     def finish(self) -> None:
         """Record the last line without a line end."""
-        self._record_rest("unfinished")
+        if rest := self._splitter.rest():
+            self._lines.error(rest, "unfinished")
         if self.unrecorded:
             self._lines.error(b"", f"{self.unrecorded:,} bytes in all came too fast to be recorded")
 
@@ -88,10 +88,6 @@ class Errors:
         """Return the newest lines up to a count, newest last, each cut at 500 characters."""
         lines = self._tail.decode("utf-8", "backslashreplace").split("\n")
         return tuple([line.rstrip("\r")[:500] for line in lines if line.strip()][-count:])
-
-    def _record_rest(self, fault: str) -> None:
-        if rest := self._splitter.rest():
-            self._lines.error(rest, fault)
 
 
 class StdioChild:
@@ -199,8 +195,9 @@ class StdioChild:
             plausible = line[:1] in {b"{", b"["} or line.lstrip()[:1] in {b"{", b"["}
             if not plausible and not self._junk_budget.take(len(line) + _LINE_COST):
                 block.append(line)
+                self._junk += len(line)
                 continue
-            self._record_junk(block)
+            self._lines.junk(block)
             if len(line) > LINE_LIMIT:
                 self._too_long(line)
                 return
@@ -209,16 +206,10 @@ class StdioChild:
                 self._junk += len(line)
             if self.listener is not None and (plausible or frame.is_message):
                 self.listener(line, frame)
-        self._record_junk(block)
+        self._lines.junk(block)
         if self._junk > JUNK_LIMIT:
             self._end(f"wrote {self._junk:,} bytes to standard output that are no messages")
         self._changed()
-
-    def _record_junk(self, block: list[bytes]) -> None:
-        if block:
-            self._lines.junk(b"".join(block), len(block))
-            self._junk += sum(map(len, block))
-            block.clear()
 
     def _too_long(self, line: bytes) -> None:
         fault = f"a line of {len(line):,} bytes or more; the limit is {LINE_LIMIT:,}"
