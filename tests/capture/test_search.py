@@ -15,7 +15,7 @@ from tests.kit.peer import rpc
 from tui_host.capture.ladder.row_filter import Group, Query, WantedTexts, completions, read_filter, terms
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
-from tui_host.capture.store.search import RecordSearch, search_chats
+from tui_host.capture.store.search import MOST_BYTES, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import ITEM_FORM, AnswerItem, CallItem, UserItem
 
@@ -155,7 +155,7 @@ def answer_of(url: str, head: Head, body: bytes) -> tuple[str, int]:
     return f"{url} {head.status} {body.decode().replace('|', '')}", 42
 
 
-def in_records(store: Store, text: str, most_bytes: int | None = None) -> list[tuple[str, int, int]]:
+def in_records(store: Store, text: str, most_bytes: float = MOST_BYTES) -> list[tuple[str, int, int]]:
     search = RecordSearch(store, read_filter(text), answer=answer_of, estimate=len, bytes_left=most_bytes)
     matches = [search.in_session(session) for session in store.sessions.list()]
     return [(match.session.id, match.turn, match.rows) for match in matches if match is not None]

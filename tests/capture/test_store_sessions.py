@@ -37,7 +37,7 @@ def test_sessions_are_listed_the_last_changed_first_and_found_by_id_unique_prefi
         with pytest.raises(TuiHostError, match=words):
             store.sessions.find(name)
     intake = Intake(store, "c", Redactor())
-    intake.add(replace(frame(session=THIRD), capture="c", seq=1, time_ns=1, mono_ns=1))
+    intake.append(replace(frame(session=THIRD), capture="c", seq=1, time_ns=1, mono_ns=1))
     intake.close()
     last = store.sessions.find("last")
     assert (last.id, last.imported) == (THIRD, True), "it came here last"
@@ -137,17 +137,17 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
 
     store = Store.open(path)
     marks = RowMarks(store, SESSION)
-    assert marks.newest_first == [("capture-1", 7), ("capture-1", 4)]
-    assert [marks.note(("capture-1", seq)) for seq in (4, 7, 9)] == ["why ⟨secret:KEY⟩?", "", None]
+    assert [*reversed(marks.notes)] == [("capture-1", 7), ("capture-1", 4)]
+    assert [marks.notes.get(("capture-1", seq)) for seq in (4, 7, 9)] == ["why ⟨secret:KEY⟩?", "", None]
     delete_session(store, SESSION)
     assert store.read("SELECT session FROM marks") == [("another",)]
     assert store.close()
 
     marks = RowMarks(None, SESSION)  # nothing is kept here
     marks.write(("c", 1), "here")
-    assert (marks.newest_first, marks.note(("c", 1)), marks.revision) == ([("c", 1)], "here", 1)
+    assert (marks.notes, marks.revision) == ({("c", 1): "here"}, 1)
     marks.toggle(("c", 1))
-    assert not marks.newest_first
+    assert not marks.notes
 
 
 def test_what_a_person_decided_on_a_frame_is_kept_until_its_capture_goes(store: Store) -> None:

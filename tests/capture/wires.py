@@ -33,9 +33,6 @@ class Kept(Recording):
         return []  # no writer takes them: they stay here
 
     @override
-    def settled(self, seq: int, fault: str) -> None: ...
-
-    @override
     def refused(self) -> None: ...
 
     def of(self, kind: Kind) -> list[Record]:

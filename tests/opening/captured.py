@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing_extensions import override
 
 from tui_host.capture.record import Place, Record
-from tui_host.capture.recording import Slot
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.store import Store
@@ -41,10 +40,12 @@ class Seen(Intake):
         self.records: list[Record] = []
 
     @override
-    def _keep(self, slot: Slot) -> None:
-        self._last = slot.seq
-        stamped = replace(slot.record, capture=self.capture, seq=slot.seq, time_ns=slot.time_ns, mono_ns=slot.mono_ns)
+    def append(self, record: Record, at_ns: int | None = None) -> int:
+        self._last += 1
+        mono_ns = self._time_ns if self._is_timed else None
+        stamped = replace(record, capture=self.capture, seq=self._last, time_ns=self._time_ns, mono_ns=mono_ns)
         self.records.append(stamped)
+        return self._last
 
 
 def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:

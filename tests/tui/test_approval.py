@@ -126,7 +126,7 @@ async def asking(
     app: Running, *questions: Question, size: tuple[int, int] = (100, 36), redacted: Mapping[str, str] | None = None
 ) -> AsyncGenerator[Asking]:
     for name, value in (redacted or {}).items():
-        app.host.redactor.add(name, value)
+        app.host.redactor.add((name, value))
     await app.pilot.resize_terminal(*size)
     while app.main.arrangement != "chat":
         app.main.next_arrangement()

@@ -104,7 +104,7 @@ async def test_chat_cards_calls_header_and_the_servers_page_show_masks(tmp_path:
         log_counts=(("error", 1),),
     )
     async with still(tmp_path, size=(160, 45), servers=(secretive, STATUSES[1])) as app:
-        app.app.host.redactor.add("KEY", KEY)
+        app.app.host.redactor.add(("KEY", KEY))
         app.session.turn = 1
         app.session.title = f"with {MARK}"
         chat = app.session.conversation

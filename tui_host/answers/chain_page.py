@@ -120,7 +120,7 @@ class CallChain:
 def chain_page(wires: Wires, row: Row) -> Sheet:
     """Make the page of a row: the chain of its call, or of each of its calls, the first one open."""
     keyed = (  # in the order of their first rows, then of turn, step and place
-        (wires.ladder.rows_of_call(call)[0], [int(part) if part.isdecimal() else 0 for part in call.split(".")], call)
+        (wires.ladder.calls[call][0], [int(part) if part.isdecimal() else 0 for part in call.split(".")], call)
         for call in row.calls
     )
     calls = [call for *_, call in sorted(keyed)]
@@ -193,7 +193,7 @@ class ChainReader:
     def chain(self) -> CallChain | None:
         """Compute the chain of the call; None if no row belongs to it."""
         ladder, happened = self._wires.ladder, list[CallStep]()
-        self._rows = [ladder.rows[number] for number in ladder.rows_of_call(self._call)]
+        self._rows = [ladder.rows[number] for number in ladder.calls.get(self._call, ())]
         if not self._rows:
             return None
         first = self._rows[0]

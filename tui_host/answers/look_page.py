@@ -204,7 +204,7 @@ class Looks:
         kept.called.update(weight.calls)
         self._note_unused()
         for mark in marks_of(self._wires, row):
-            for number in self._wires.ladder.rows_of_call(mark.call) if mark.relation == "told" else ():
+            for number in self._wires.ladder.calls.get(mark.call, ()) if mark.relation == "told" else ():
                 answer = self._wires.ladder.rows[number]
                 if not answer.answer or answer.method != "tools/call" or answer.outward:
                     continue
@@ -240,7 +240,7 @@ class Looks:
 
     def _untold(self, row: Row) -> str:
         ladder = self._wires.ladder
-        rows = (ladder.rows[number] for call in row.calls for number in ladder.rows_of_call(call))
+        rows = (ladder.rows[number] for call in row.calls for number in ladder.calls[call])
         told = next((request for request in rows if request.kind == "request" and request.lane == "llm"), None)
         if _broken(row) or told is None or told.missing or max(row.size, told.size) > MOST:
             return ""

@@ -80,12 +80,12 @@ def call_named(wires: Wires, name: str) -> Row:
     )
     of_tool = (at for at in tools if key in {rows[at].tool, f"{rows[at].peer}.{rows[at].tool}"})
     named = (row.number for row in _rows_called(wires, key) if row.calls)
-    at_call = next(chain(ladder.rows_of_call(key), filter(None, (answer,)), named, places, of_tool), None)
+    at_call = next(chain(ladder.calls.get(key, ()), filter(None, (answer,)), named, places, of_tool), None)
     if at_call is None or not rows.calls[at_call]:
         calls = ", ".join(dict.fromkeys(call for at in range(len(rows)) for call in sorted(rows.calls[at])))
         raise _unknown("call", name, f"its calls are {line(calls, _SHOWN)}" if calls else "it has no calls")
     call = key if key in rows.calls[at_call] else min(rows.calls[at_call])
-    return next((rows[at] for at in ladder.rows_of_call(call) if len(rows.calls[at]) == 1), rows[at_call])
+    return next((rows[at] for at in ladder.calls.get(call, ()) if len(rows.calls[at]) == 1), rows[at_call])
 
 
 def subject_named(

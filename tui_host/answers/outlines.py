@@ -108,10 +108,10 @@ def folded(wires: Wires, row: Row, body: Body, dialect: Dialect, events: list[Mo
 
 def marks_of(wires: Wires, row: Row) -> list[Link]:
     """Return the links into a row's bytes, in the order of bytes."""
+    seqs = wires.ladder.links.get((row.capture, row.exchange), ())
+    links = (read_link(record.data) for seq in seqs if (record := wires.record((row.capture, seq))) is not None)
     side = "request" if row.kind == "request" else "response"
-    records = filter(None, map(wires.record, wires.ladder.links(row)))
-    links = filter(None, (read_link(record.data) for record in records))
-    return sorted((link for link in links if link.span.side == side), key=lambda link: link.span.start)
+    return sorted((link for link in links if link and link.span.side == side), key=lambda link: link.span.start)
 
 
 def told_until(wires: Wires, row: Row) -> Mapping[int, str]:
@@ -131,7 +131,7 @@ def told_until(wires: Wires, row: Row) -> Mapping[int, str]:
         links += kept[number]
     for mark in (*links, *marks_of(wires, row)):
         if mark.relation == "told":
-            frames = (ladder.rows[at] for at in ladder.rows_of_call(mark.call))
+            frames = (ladder.rows[at] for at in ladder.calls.get(mark.call, ()))
             is_answered = any(frame.answer and not frame.outward for frame in frames)
             is_other = (
                 wires.user != "you" or mark.known != "id"

@@ -58,8 +58,7 @@ class Recording(ABC):
     def take(self) -> list[Slot]:
         """Return the new records, in order. This and what follows is called by the writer, in its own thread."""
 
-    @abstractmethod
-    def settled(self, seq: int, fault: str) -> None:
+    def settled(self, seq: int, fault: str) -> None:  # noqa: B027 - who waits for the disk hears of a fault as it waits
         """Called when records up to this number are stored, or wait in memory for the given reason."""
 
     @abstractmethod

@@ -120,7 +120,7 @@ def matching(
         raise SettingsError(what, "sessions search", "tui-host sessions search lookup, or server:math status:failed")
     matches = [match for match in search_chats(store, text) if within is None or match.session.id in within]
     in_chat = {match.session.id for match in matches}
-    most = None if is_all else MOST_BYTES
+    most = float("inf") if is_all else MOST_BYTES
     records = RecordSearch(store, reading, answer=answer_text, estimate=estimate_tokens, bytes_left=most)
     listed = [session for session in store.sessions.list() if within is None or session.id in within]
     rest = [session for session in listed if session.id not in in_chat]

@@ -313,7 +313,7 @@ class Host:
             from tui_host.host.keyring_status import KeyringKeys
 
             def learn(secret: Secret) -> None:
-                self.redactor.add(secret.name, secret.reveal())
+                self.redactor.add((secret.name, secret.reveal()))
 
             self._keys = KeyringKeys(self.settings.environment, learn, self.notices)
         return self._keys

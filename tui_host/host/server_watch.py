@@ -147,9 +147,7 @@ def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Se
     if not _is_from_files(before):
         return before, "no server comes from the configuration"
     fresh = _fresh(before)
-    redactor.add_places(headers=secret_headers(fresh))
-    for secret in secrets_of(fresh):
-        redactor.add(secret.name, secret.reveal())
+    redactor.add(*((secret.name, secret.reveal()) for secret in secrets_of(fresh)), headers=secret_headers(fresh))
     words = ", ".join(_changes(before, fresh, pool))
     pool.take(fresh.servers, fresh.switches)
     settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)

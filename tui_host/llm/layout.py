@@ -198,7 +198,7 @@ class _Walker:
         children = [
             self._part(thought, f"{key}/{name}", "thinking", said=thought, origin="model")
             for name, thought in node.members
-            if name in _THOUGHTS and thought.size > _EMPTY
+            if name in _THOUGHTS and thought.end - thought.start > _EMPTY
         ]
         origin = ROLES.get(role, "")
         children += self._pieces(_first(node, _CONTENT), key, origin)
@@ -229,7 +229,7 @@ class _Walker:
         return [self._part(image, f"{key}/{n}", "image", said=image, words="", origin=origin) for n, image in images]
 
     def _pieces(self, node: Node | None, key: str, origin: str) -> list[Part]:
-        if node is not None and node.kind == "string" and node.size > _EMPTY:
+        if node is not None and node.kind == "string" and node.end - node.start > _EMPTY:
             return [self._part(node, f"{key}/text", "text", said=node, origin=origin)]
         parts: list[Part] = []
         for number, piece in enumerate(_elements(node)):

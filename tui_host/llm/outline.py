@@ -87,7 +87,7 @@ def preview(body: bytes, node: Node, most: int = _PREVIEW) -> str:
     """Return the beginning of a value in a line."""
     cut = body[node.start : min(node.end, node.start + _LONGEST_ESCAPE * most)]
     text = cut.decode("utf-8", "ignore")
-    is_whole = len(cut) == node.size
+    is_whole = len(cut) == node.end - node.start
     if node.kind == "string" and is_whole:
         text = node.text(body)
     elif node.kind == "string":

@@ -137,9 +137,9 @@ class Import:
             waiting.setdefault(record.capture, []).append(record)
             if not is_preamble or record.capture in self._intakes:
                 for kept in waiting.pop(record.capture):
-                    self._intake(kept.capture).add(kept)
+                    self._intake(kept.capture).append(kept)
         for kept in chain.from_iterable(waiting.values()):
-            self._intake(kept.capture).add(kept)
+            self._intake(kept.capture).append(kept)
         if not self.records:
             raise TuiHostError("there is no record in it", file.name, "export a session that has some")
         for number, item in enumerate(() if chat is None else chat.items()):
@@ -151,7 +151,7 @@ class Import:
             raise file.unreadable("a session that is no tap's is read alone", remedy="name this file by itself")
         for record, _ in own_lines.records(file, self.notices):
             if record.kind != "link":
-                self._intake(record.capture).add(replace(record, place=Place(session=self.id)))
+                self._intake(record.capture).append(replace(record, place=Place(session=self.id)))
 
     def add(self, file: CapturedFile, capture: str) -> None:
         """Add what another program captured."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import httpx
 from typing_extensions import override
 
@@ -13,26 +15,26 @@ BEGAN = "tui_host.began"
 _OBSERVED = "tui_host.observed"
 
 
+@dataclass(eq=False)
 class HttpxTransport(httpx.AsyncBaseTransport):
     """Records requests and responses as sent: above TLS, below decompression.
 
     A request belongs to the place of the task that makes it. Errors of the inner transport are recorded and raised on.
     """
 
-    def __init__(self, observer: Observer, inner: httpx.AsyncBaseTransport | None = None) -> None:
-        self._observer = observer
-        self._inner = inner or httpx.AsyncHTTPTransport()
+    observer: Observer
+    inner: httpx.AsyncBaseTransport = field(default_factory=httpx.AsyncHTTPTransport)
 
     @override
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         body, headers = await request.aread(), header_pairs(request.headers.raw)
-        exchange = self._observer.begin(request.method, str(request.url), headers, body, current_place.get())
+        exchange = self.observer.begin(request.method, str(request.url), headers, body, current_place.get())
         request.extensions = {**request.extensions, _OBSERVED: exchange}
         began: object = request.extensions.get(BEGAN)
         if callable(began):
             began(exchange.id)
         with exchange.sending():
-            response = await self._inner.handle_async_request(request)
+            response = await self.inner.handle_async_request(request)
         exchange.response(response.status_code, header_pairs(response.headers.raw))
         if not isinstance(response.stream, httpx.AsyncByteStream):
             raise TypeError("the inner transport must answer with an asynchronous stream")
@@ -41,7 +43,7 @@ class HttpxTransport(httpx.AsyncBaseTransport):
 
     @override
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        await self.inner.aclose()
 
 
 class _Stream(RecordedBody, httpx.AsyncByteStream):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
 from tui_host.capture.recording import Recording
 from tui_host.capture.redact.places import is_login
+from tui_host.capture.redact.text_stream import BodyRedactor
 
 BODY_LIMIT = 64 << 20
 """Largest number of a body's bytes to record. Further bytes are counted in the record of the exchange's end."""
@@ -74,25 +75,25 @@ class Observer:
         frames = HttpFrames(self.recorder, self._correlator, make, place) if self.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
-        return ObservedExchange(self, identity, make, frames, of_login=of_login)
+        redactor = self.recorder.redactor.body()
+        return ObservedExchange(identity, frames, self, partial(make, direction="in"), redactor, _of_login=of_login)
 
 
+@dataclass(eq=False)
 class ObservedExchange:
     """An exchange in progress, begun by an observer. After its end nothing more is recorded."""
 
-    def __init__(
-        self, observer: Observer, identity: str, make: partial[Record], frames: HttpFrames | None, *, of_login: bool
-    ) -> None:
-        self.id = identity
-        self._observer = observer
-        self._make = partial(make, direction="in")
-        self.frames = frames  # None for a model's
-        self._of_login = of_login
-        self._encoding: str | None = None
-        self._redactor = observer.recorder.redactor.body()
-        self.gathered: list[bytes] = []
-        self._size = self._kept = 0
-        self._ended = False
+    id: str
+    frames: HttpFrames | None  # None for a model's
+    _observer: Observer
+    _make: partial[Record]
+    _redactor: BodyRedactor  # of the response
+    _of_login: bool
+    _encoding: str | None = None
+    gathered: list[bytes] = field(default_factory=list[bytes])
+    _size: int = 0
+    _kept: int = 0
+    _ended: bool = False
 
     def response(self, status: int, headers: Headers) -> None:
         """Record the response's head. The status is 0 if a file does not tell it."""

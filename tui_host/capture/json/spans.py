@@ -41,10 +41,6 @@ class Node:
     members: tuple[tuple[str, Node], ...] = ()  # of an object that was read inside, in order, also repeated keys
     elements: tuple[Node, ...] = ()
 
-    @property
-    def size(self) -> int:
-        return self.end - self.start
-
     def get(self, *path: str) -> Node | None:
         """Return the member with a name, the last one if repeated. Further names descend into it."""
         node: Node | None = self

@@ -185,7 +185,7 @@ class Ladder:
         self.sections = Sections()  # steps of turns, and connections, up to the last finished revision
         self.numbers = RowNumbers(self.partner)  # the numbers of requests and connections
         self.revision = 0  # grows when rows were added or changed
-        self.calls: dict[str, array[int]] = {}  # the rows of each call, as they got it
+        self.calls: dict[str, array[int]] = {}  # the rows of each call, in the order of their first bytes
         self.tools: dict[str, str] = {}  # `server.tool` of each call, if known
         self._clock = clock  # the name of the common clock of all captures; empty if each has its own
         self._partners = array("i")
@@ -195,7 +195,9 @@ class Ladder:
         self._open: dict[tuple[str, str], LadderExchange] = {}
         self.halves: dict[tuple[str, str], tuple[int, int]] = {}  # request and response of exchanges with models
         self._waiting: dict[tuple[str, str], list[tuple[Link, Place]]] = {}  # for the rows of their exchanges
-        self._links: dict[tuple[str, str], array[int]] = {}  # of each exchange, by the records' numbers
+        self.links: dict[
+            tuple[str, str], array[int]
+        ] = {}  # the `link` records of each exchange, in both directions, by number
         self._asked: dict[_RequestKey, int] = {}  # rows by capture, connection, direction and id
         # The row of the last frame or line, which may repeat; its record, and the frame's head.
         self._latest: tuple[int, Record, FrameHead | None] = -1, Record(wire="mcp", kind="frame"), None
@@ -278,10 +280,6 @@ class Ladder:
             return (self._partners[number],)
         return tuple(sorted(numbers, key=lambda row: (abs(row - number), row)))
 
-    def rows_of_call(self, call: str) -> Sequence[int]:
-        """Return the rows of a call, in the order of their first bytes."""
-        return sorted(self.calls.get(call, ()))
-
     def row_of(self, key: tuple[str, int]) -> int | None:
         """Return the row whose first record has this capture and number."""
         numbers, seqs = self._of_captures.get(key[0], ()), self.rows.columns["seq"]
@@ -356,10 +354,6 @@ class Ladder:
                 for key in [key for key in self._open if key[0] == capture]:
                     self._open.pop(key).cut()
         self.settle()
-
-    def links(self, row: Row) -> Sequence[tuple[str, int]]:
-        """Return the `link` records about the bytes of a row's exchange, in both directions, as capture and number."""
-        return [(row.capture, seq) for seq in self._links.get((row.capture, row.exchange), ())] if row.exchange else []
 
     def _frame(self, record: Record) -> None:
         head = read_frame(record.data, in_words=True).head
@@ -444,7 +438,7 @@ class Ladder:
         if link is None:
             return
         if link.span.exchange is not None:
-            self._links.setdefault((record.capture, link.span.exchange), array("Q")).append(record.seq)
+            self.links.setdefault((record.capture, link.span.exchange), array("Q")).append(record.seq)
         if link.relation == "vendor":
             self.add(record, "llm", "vendor", outward=False, words=link.words, size=0)
         if link.call and link.tool:
@@ -466,7 +460,7 @@ class Ladder:
         row = self.rows[number]
         if link.call in row.calls:
             return
-        self.calls.setdefault(link.call, array("i")).append(number)
+        insort(self.calls.setdefault(link.call, array("i")), number)
         changes: dict[str, Value] = {"calls": row.calls | {link.call}}
         if link.relation == "asked":
             asked = f"{self.tools.get(link.call, link.tool)} {link.words}".strip()

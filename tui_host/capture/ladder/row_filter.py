@@ -323,8 +323,21 @@ def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
 def read_filter(text: str) -> Reading:
     """Read a filter. A term that is unfinished or wrong never removes rows: only a sentence tells of it."""
     mistakes: list[str] = []
-    query = _group(deque(_tokens(text, mistakes)), depth=0)
-    return Reading(query, tuple(dict.fromkeys(mistakes)))
+    tokens = deque[Term | str | None]()  # terms, joiners and brackets; None for a term that is unfinished or wrong
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        word, closing = match["word"] or "", 0
+        if match["field"] is not None:
+            tokens.append(_term(f"{match['field']}{match['quoted']}", mistakes))
+        elif match["quoted"] is not None:
+            tokens.append(Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None)
+        else:
+            while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
+                word, closing = word[:-1], closing + 1
+            tokens.append(word.lower() if word in _JOINERS else _term(word, mistakes))
+            tokens.extend(")" * closing)
+            depth = max(0, depth + (word == "(") - (word == ")") - closing)
+    return Reading(_group(tokens, depth=0), tuple(dict.fromkeys(mistakes)))
 
 
 def _group(tokens: deque[Term | str | None], depth: int) -> Query | None:
@@ -347,23 +360,6 @@ def _group(tokens: deque[Term | str | None], depth: int) -> Query | None:
 def _joined(join: Literal["and", "or"], parts: Sequence[Query | None]) -> Query | None:
     queries = tuple(part for part in parts if part is not None)
     return Group(join, queries) if len(queries) > 1 else next(iter(queries), None)
-
-
-def _tokens(text: str, mistakes: list[str]) -> Iterator[Term | str | None]:
-    """Yield terms, joiners and brackets, and None for a term that is unfinished or wrong."""
-    depth = 0
-    for match in _TOKEN.finditer(text):
-        word, closing = match["word"] or "", 0
-        if match["field"] is not None:
-            yield _term(f"{match['field']}{match['quoted']}", mistakes)
-        elif match["quoted"] is not None:
-            yield Term(QUOTED, match["quoted"]) if match["quoted"].strip() else None
-        else:
-            while closing < depth and len(word) > 1 and word.endswith(")"):  # it closes what stands before the word
-                word, closing = word[:-1], closing + 1
-            yield word.lower() if word in _JOINERS else _term(word, mistakes)
-            yield from ")" * closing
-            depth = max(0, depth + (word == "(") - (word == ")") - closing)
 
 
 def _term(text: str, mistakes: list[str]) -> Term | None:

@@ -41,20 +41,14 @@ class Redactor:
         self._names: dict[str, str] = {}  # by value, however short
         self._learned: dict[str, str] = {}
         self._headers: frozenset[str] = frozenset()
-        self._collect()
-        for name, value in secrets:
-            self.add(name, value)
+        self.add(*secrets)
 
-    def add(self, name: str, value: str) -> None:
-        """Search for one more secret, from now on."""
+    def add(self, *secrets: tuple[str, str], headers: Iterable[str] = ()) -> None:
+        """From now on, search for these secrets too, and remove the whole value of these headers: those configured with a reference."""
         with self._lock:
-            if value.strip() and value.strip() not in self._names:
-                self._names[value.strip()] = name
-                self._collect()
-
-    def add_places(self, *, headers: Iterable[str]) -> None:
-        """Remove the whole value of these headers too: headers configured with a reference."""
-        with self._lock:
+            for name, value in secrets:
+                if value.strip():
+                    self._names.setdefault(value.strip(), name)
             self._headers = self._headers.union(name.lower() for name in headers)
             self._collect()
 
@@ -188,5 +182,5 @@ def redactor_of(settings: Settings) -> Redactor:
     from tui_host.settings.environment_references import secret_headers, secrets_of
 
     redactor = Redactor((secret.name, secret.reveal()) for secret in secrets_of(settings))
-    redactor.add_places(headers=secret_headers(settings))
+    redactor.add(headers=secret_headers(settings))
     return redactor

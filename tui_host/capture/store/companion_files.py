@@ -15,7 +15,8 @@ from pathlib import Path
 
 HELD, LEAST = 4 << 20, 256 << 10
 """Number of bytes to reserve, if available; and to leave free, needed to open the database."""
-LIVE = ".live-"
+LIVE, _RESERVE = ".live-", ".ballast"
+"""How the names of locks, and of the file that reserves space, go on behind the database's."""
 
 
 class Lock:
@@ -72,43 +73,41 @@ def alone(database: Path) -> Generator[None]:
         os.close(folder)
 
 
-class DiskReserve:
-    """The reserved disk space beside a database."""
-
-    def __init__(self, database: Path) -> None:
-        self._path = database.with_name(database.name + ".ballast")
-
-    @contextmanager
-    def given_up(self) -> Generator[None]:
-        """Free the space while the block deletes."""
-        self.give_up()
+def hold_room(database: Path) -> None:
+    """Reserve disk space beside a database, if there is some to be had."""
+    path = database.with_name(database.name + _RESERVE)
+    with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
+        held = path.stat().st_size if path.exists() else 0
+        size = min(HELD, shutil.disk_usage(path.parent).free + held - LEAST)
+        if size <= max(held, LEAST):
+            return
+        path.touch(0o600)
         try:
-            yield
-        finally:
-            self.hold()
+            with path.open("r+b") as file:
+                if hasattr(os, "posix_fallocate"):
+                    os.posix_fallocate(file.fileno(), 0, size)
+                else:
+                    file.write(bytes(size))
+        except OSError:
+            path.unlink()
 
-    def hold(self) -> None:
-        with suppress(OSError):  # none there, or none to be had on this kind of disk: then there is none to give up
-            held = self._path.stat().st_size if self._path.exists() else 0
-            size = min(HELD, shutil.disk_usage(self._path.parent).free + held - LEAST)
-            if size <= max(held, LEAST):
-                return
-            self._path.touch(0o600)
-            try:
-                with self._path.open("r+b") as file:
-                    if hasattr(os, "posix_fallocate"):
-                        os.posix_fallocate(file.fileno(), 0, size)
-                    else:
-                        file.write(bytes(size))
-            except OSError:
-                self._path.unlink()
 
-    def give_up(self) -> bool:
-        """Free the reserved space; returns whether there was any."""
-        with suppress(OSError):
-            self._path.unlink()
-            return True
-        return False
+def give_up_room(database: Path) -> bool:
+    """Free the reserved space; returns whether there was any."""
+    with suppress(OSError):
+        database.with_name(database.name + _RESERVE).unlink()
+        return True
+    return False
+
+
+@contextmanager
+def room_given_up(database: Path) -> Generator[None]:
+    """Free the reserved space while the block deletes."""
+    give_up_room(database)
+    try:
+        yield
+    finally:
+        hold_room(database)
 
 
 def doubted(database: Path) -> Path:

@@ -13,7 +13,7 @@ from struct import unpack_from
 from typing import TypeVar
 
 from tui_host.capture.store import schema
-from tui_host.capture.store.companion_files import LEAST, DiskReserve, Lock, alone, doubted, is_log_left
+from tui_host.capture.store.companion_files import LEAST, Lock, alone, doubted, give_up_room, hold_room, is_log_left
 from tui_host.capture.store.salvage import salvage
 from tui_host.capture.store.schema import FORM, LOCKED, LOCKS, READ_FAULTS, code_of, connect, is_damage
 from tui_host.errors import SettingsError, StoreError
@@ -62,12 +62,11 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 def _with_room(path: Path, work: Callable[[], T]) -> T:
     """Return what work returns that opens the database: on a full disk even that needs the room held back. Raises StoreError."""
-    reserve = DiskReserve(path)
     try:
         try:
             return work()
         except (OSError, sqlite3.Error) as error:
-            if is_damage(error) or code_of(error) in LOCKS or not reserve.give_up():
+            if is_damage(error) or code_of(error) in LOCKS or not give_up_room(path):
                 raise
         result = work()
     except (OSError, *READ_FAULTS) as error:
@@ -79,7 +78,7 @@ def _with_room(path: Path, work: Callable[[], T]) -> T:
         with suppress(OSError):
             reason = "the disk is full" if shutil.disk_usage(path.parent).free < LEAST else reason
         raise StoreError(f"the database cannot be opened: {reason}", str(path), remedy) from error
-    reserve.hold()
+    hold_room(path)
     return result
 
 
@@ -123,7 +122,7 @@ def open_to_write(path: Path, notices: list[str]) -> tuple[sqlite3.Connection, L
     if was_open:
         notices.append(f"others could write in the data folder, {folder}: from now on only you can")
     opened = _with_room(path, lambda: _ready(path, notices))
-    DiskReserve(path).hold()
+    hold_room(path)
     return opened
 
 

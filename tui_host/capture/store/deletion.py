@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tui_host.capture.store.companion_files import DiskReserve
+from tui_host.capture.store.companion_files import room_given_up
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
 from tui_host.capture.store.store import CAME, Store
@@ -77,7 +77,7 @@ def prune(
 ) -> Pruned:
     """Delete sessions, and captures without one, by age and then until the rest takes no more. Blocks; `stopped` ends it early."""
     pruned = Pruned()
-    with nullcontext() if dry else DiskReserve(store.path).given_up():
+    with nullcontext() if dry else room_given_up(store.path):
         before = size = used_bytes(store)
         for old in store.read_as(Old, _OLD):
             is_old = before_ns is not None and old.time_ns < before_ns
@@ -106,7 +106,7 @@ def used_bytes(store: Store) -> int:
 
 def delete_session(store: Store, session: str) -> bool:
     """Remove a session, with the records used by no other; returns whether no other process reads what may be left in the log."""
-    with DiskReserve(store.path).given_up():
+    with room_given_up(store.path):
         if not _is_removed(store, "session", session):
             raise TuiHostError("another process writes this session", session, "end it first")
         return _give_back(store)

@@ -61,14 +61,11 @@ class Intake(Recording):
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
-        self._keep(Slot(record, self._last + 1, self._time_ns, self._time_ns if self._is_timed else None))
-        return self._last
-
-    def add(self, record: Record) -> None:
-        """Keep a record of our own with the number and the times that it has."""
-        self._keep(Slot(self.redactor.by_place(record), record.seq, record.time_ns, record.mono_ns))
-
-    def _keep(self, slot: Slot) -> None:
+        """Keep a record; one of our own has a number and times, which it keeps."""
+        if record.seq:
+            slot = Slot(self.redactor.by_place(record), record.seq, record.time_ns, record.mono_ns)
+        else:
+            slot = Slot(record, self._last + 1, self._time_ns, self._time_ns if self._is_timed else None)
         record = slot.record
         if record.kind == "request" and record.head is not None:
             self.redactor.learn(record.head)
@@ -80,6 +77,7 @@ class Intake(Recording):
         self._bytes += slot.size
         if self._bytes > AT_ONCE or time.monotonic() >= self._due:
             self._give()
+        return self._last
 
     def _give(self) -> None:
         self._store.run(lambda _: None, None)  # until the records before are on the disk
@@ -100,10 +98,6 @@ class Intake(Recording):
     def take(self) -> list[Slot]:
         given, self._given = self._given, []
         return given
-
-    @override
-    def settled(self, seq: int, fault: str) -> None:
-        """Called when records are stored; the caller hears of a fault as it waits."""
 
     @override
     def refused(self) -> None:

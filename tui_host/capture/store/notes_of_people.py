@@ -35,31 +35,24 @@ class RowMarks:
     revision: int = 0  # changes with each change
 
     @cached_property
-    def _notes(self) -> dict[tuple[str, int], str]:
+    def notes(self) -> dict[tuple[str, int], str]:
+        """The notes of the marked rows, in the order of marking; empty for a mark alone."""
         with suppress(StoreError):  # closed by now
             rows = () if self._store is None else self._store.read(_MARKS, self.session)
             return {(str(capture), int(seq or 0)): str(note) for capture, seq, note in rows}
         return {}
 
-    @property
-    def newest_first(self) -> list[tuple[str, int]]:
-        return list(reversed(self._notes))
-
-    def note(self, row: tuple[str, int]) -> str | None:
-        """Return the note on a row, empty for a mark alone; None if the row is not marked."""
-        return self._notes.get(row)
-
     def toggle(self, row: tuple[str, int]) -> None:
         """Mark a row, or remove its mark and its note."""
-        self.write(row, None if row in self._notes else "")
+        self.write(row, None if row in self.notes else "")
 
     def write(self, row: tuple[str, int], note: str | None) -> None:
         """Write a note on a row, and mark the row; None removes both. The note passes the store's redactor."""
         self.revision += 1
         if note is None:
-            del self._notes[row]
+            del self.notes[row]
         else:
-            self._notes[row] = note = note if self._store is None else storable(self._store.redactor.text(note))
+            self.notes[row] = note = note if self._store is None else storable(self._store.redactor.text(note))
         if self._store is not None:
             values = self.session, *row
             self._store.put(Write(_UNMARK, values) if note is None else Write(_MARK, (*values, note)))

@@ -110,19 +110,14 @@ class RecordSearch:
     reading: Reading
     answer: AnswerReader
     estimate: Callable[[bytes], int]  # the tokens of a request's body
-    bytes_left: int | None = MOST_BYTES  # None for all
+    bytes_left: float = MOST_BYTES  # of records to look in; infinite for all
     goes_on: Callable[[], bool] = lambda: True  # asked now and then
     looked: int = 0  # sessions that were searched to the end
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the limit is reached."""
-        return self.bytes_left is not None and self.bytes_left <= 0
 
     def in_session(self, session: SessionInfo) -> Found | None:
         """Search one session; None without a match, or if the limit was reached before."""
         query = self.reading.query
-        if query is None or self.is_over:
+        if query is None or self.bytes_left <= 0:
             return None
         needles = WantedTexts(term.value for term in terms(query, negated=True) if term.is_text)
         try:
@@ -157,10 +152,9 @@ class RecordSearch:
         counts = any(term.field == TOKENS for term in terms(self.reading.query, negated=True))
         answers: dict[tuple[str, str | None], list[Record]] = {}
         for number, (record, is_preamble) in enumerate(self.store.session_records(session.id)):
-            if number % _STEP_RECORDS == 0 and (self.is_over or not self.goes_on()):
+            if number % _STEP_RECORDS == 0 and (self.bytes_left <= 0 or not self.goes_on()):
                 raise _StoppedError
-            if self.bytes_left is not None:
-                self.bytes_left -= len(record.data) + 100
+            self.bytes_left -= len(record.data) + 100
             if is_preamble:
                 continue
             if ladder is not None:

@@ -199,7 +199,7 @@ def _search(store: Store, args: Namespace) -> None:
 def _export(store: Store, args: Namespace) -> None:
     path: Path | None = args.output
     info, source = exported_session(store, args.words[0])
-    marks = frozenset(RowMarks(store, info.id).newest_first if args.marked else ())
+    marks = frozenset(RowMarks(store, info.id).notes if args.marked else ())
     if args.marked and not marks:
         raise StoreError("has no marked rows", info.id, "m marks a row in the app")
     source = PartOfSession(source, turn=args.turn, call=args.call, keys=marks)

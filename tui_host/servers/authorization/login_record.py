@@ -133,7 +133,7 @@ class LoginRecord:
         secrets += [tokens.access_token, tokens.refresh_token] if tokens is not None else []
         for secret in filter(None, secrets):
             self.known.add(secret)
-            self._wire.recorder.redactor.add(f"login of {self._wire.server}", secret)
+            self._wire.recorder.redactor.add((f"login of {self._wire.server}", secret))
 
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:

@@ -42,7 +42,7 @@ def parts_around(source: SessionSource, row: Row | None, section: Section | None
         own = frozenset(((shown.capture, shown.seq),))  # one record stands for the whole exchange
         return own if shown.exchange else own.union(record.key for page in source.pages_of(shown) for record in page)
 
-    holder, numbers = row or section, (source.ladder.row_of(key) for key in source.row_marks.newest_first)
+    holder, numbers = row or section, (source.ladder.row_of(key) for key in reversed(source.row_marks.notes))
     groups = [keys(source.ladder.rows[number]) for number in numbers if number is not None]
     words = "the marked row" if len(groups) == 1 else f"the {len(groups)} marked rows"
     marked: Parts = {words: partial(PartOfSession, keys=frozenset(chain(*groups)))} if groups else {}

@@ -402,7 +402,7 @@ class MainScreen(Screen[None]):
             from tui_host.tui.screens.field_screen import NOTE_WORDS, FieldScreen, join_screen
 
             marks, key, changed = self.source.row_marks, (row.capture, row.seq), self._inspector.ladder.redraw
-            screen = FieldScreen("Note", NOTE_WORDS, partial(marks.write, key), changed, text=marks.note(key) or "")
+            screen = FieldScreen("Note", NOTE_WORDS, partial(marks.write, key), changed, text=marks.notes.get(key, ""))
             screen = join_screen(self.host.store, self.source.story, row) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 

@@ -175,7 +175,7 @@ class SessionsScreen(Browse):
                 if match is not None:
                     self._matches = {session.id: match, **self._matches}
                 self._progress = f"records of {records.looked:,} of {len(sessions):,} searched"
-                if records.is_over:
+                if records.bytes_left <= 0:
                     return
         self._progress = ""
 

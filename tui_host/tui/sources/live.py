@@ -154,7 +154,7 @@ class SessionSource(RecordedWires):
         return own if is_newer else self.elsewhere or own or self.before(row)
 
     def _marked_requests(self) -> Iterator[Row]:
-        numbers = map(self.ladder.row_of, self.row_marks.newest_first)
+        numbers = map(self.ladder.row_of, reversed(self.row_marks.notes))
         rows = (self.ladder.rows[number] for number in numbers if number is not None)
         return (row for row in rows if row.kind == "request" and row.lane == "llm" and not row.missing)
 

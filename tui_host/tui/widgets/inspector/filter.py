@@ -128,7 +128,7 @@ class RowFilter:
         if term.field == WORD:
             if not self._shown:
                 pieces = row_line(source, row, self._facts.read(source, row), WHOLE_CELLS, NAME_CELLS)
-                is_marked = source.row_marks.note((row.capture, row.seq)) is not None
+                is_marked = (row.capture, row.seq) in source.row_marks.notes
                 self._shown = "".join((*(text for text, _ in pieces), " marked" * is_marked)).casefold()
             return term.value in self._shown
         if term.field == QUOTED and plain is not None:

@@ -277,7 +277,7 @@ class Inspector(Container):
 
     def show_chain(self, call: str) -> bool:
         """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
-        numbers = self.ladder.traffic.rows_of_call(call)
+        numbers = self.ladder.traffic.calls.get(call, ())
         alone = (number for number in numbers if len(self.ladder.traffic.rows[number].calls) == 1)
         self._go_to(next(iter((*alone, *numbers)), None), "Chain")
         return bool(numbers)

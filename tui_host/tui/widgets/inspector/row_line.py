@@ -56,7 +56,7 @@ def turn_title(source: SessionSource, turn: int, step: int, room: int) -> str:
 
 def row_line(source: SessionSource, row: Row, facts: RowFacts, width: int, peer: int) -> list[Piece]:
     """Return a row's line in `width` cells, of which the first is the marker's, with `peer` cells for a server's name."""
-    note = source.row_marks.note((row.capture, row.seq))
+    note = source.row_marks.notes.get((row.capture, row.seq))
     written = clip(line(note or "", _FOREIGN_CHARACTERS), width // 3)
     # Times count from the turn's beginning, outside turns from the connection's first row.
     since = lasted(source.ladder.rows[source.ladder.sections.began(row)].mono_ns, row.mono_ns)
