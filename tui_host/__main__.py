@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Collection
     from pathlib import Path
-    from types import FrameType, ModuleType
+    from types import FrameType
 
     from tui_host.cli.table import CommandRow
     from tui_host.errors import TuiHostError
@@ -63,6 +63,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 def run(words: list[str]) -> int:
     """Run the command in `words` and return the exit code."""
     import signal
+    from importlib import import_module
 
     from tui_host.cli import diagnostics, output
     from tui_host.cli.arguments import read_arguments
@@ -79,7 +80,7 @@ def run(words: list[str]) -> int:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         command, args = read_arguments(words)
         if not command.reads_settings:
-            return _module(command).run(args, os.environ)
+            return import_module(f"tui_host.cli.commands.{command.module}").run(args, os.environ)
         settings = load(overrides(args), os.environ)
         folder = None if args.no_record else settings.data_dir
         return dispatch(command, args, settings)
@@ -175,13 +176,9 @@ def dispatch(command: CommandRow, args: Namespace, settings: Settings) -> int:
 
     gc.enable()  # the app enables it once its screen is drawn
     _end_in_order()
-    return _module(command).run(args, settings)
-
-
-def _module(command: CommandRow) -> ModuleType:
     from importlib import import_module
 
-    return import_module(f"tui_host.cli.commands.{command.module}")
+    return import_module(f"tui_host.cli.commands.{command.module}").run(args, settings)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall,
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.llm.outgoing import Outgoing, Target
 from tui_host.settings.environment_references import Secret
-from tui_host.settings.model_options import SETTABLE, Options, value_of, with_value
+from tui_host.settings.model_options import SETTABLE, Options, options_of, value_of
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
 from tui_host.settings.system_keyring import with_key
@@ -143,7 +143,7 @@ def test_an_option_that_is_not_sent_is_told_and_the_others_stand_in_for_every_ke
     raw = Options(extra_body={"temperature": 0.1})  # wins over what the provider names
     assert json.loads(asked_of(name, "p", raw, Options(temperature=0.9)).body)["temperature"] == 0.1
     for service, option in product(("p", "openai", "mistral", "anthropic"), set(SETTABLE) - {"extra_body"}):
-        one = with_value(Options(), option, value_of(EVERY_OPTION, option))
+        one = options_of({option: value_of(EVERY_OPTION, option)})
         for *outer, inner in _keys(asked_of(name, service, one)) - _keys(asked_of(name, service, Options())):
             below: dict[str, JSON] = {outer[0]: {inner: 0}} if outer else {inner: 0}
             left: dict[str, JSON] = {outer[0]: {}} if outer else {}

@@ -7,16 +7,7 @@ import pytest
 from tests.settings.reading import read, write
 from tui_host.errors import JSON
 from tui_host.settings.load import Overrides, load
-from tui_host.settings.model_options import (
-    SETTABLE,
-    Options,
-    option_of,
-    options_of,
-    options_to_json,
-    text_of,
-    value_of,
-    with_value,
-)
+from tui_host.settings.model_options import SETTABLE, Options, option_of, options_of, options_to_json, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import Profile, Template
 from tui_host.tui.screens.field_screen import WORDS
@@ -101,11 +92,11 @@ def test_an_option_is_read_as_it_is_typed_and_what_is_no_value_is_told() -> None
 
 def test_an_option_is_set_and_taken_away_and_all_others_stay() -> None:
     options = Options(temperature=0.5, top_p=0.9, stop=("END",), others={"k": 1})
-    changed = with_value(options, "temperature", 0)
+    changed = options_of({**options_to_json(options), "temperature": 0})
     assert (changed.temperature, changed.top_p, changed.stop, changed.others) == (0, 0.9, ("END",), {"k": 1})
-    without = with_value(changed, "temperature", None)
+    without = options_of({**options_to_json(changed), "temperature": None})
     assert without == Options(top_p=0.9, stop=("END",), others={"k": 1})
     assert tuple(WORDS) == SETTABLE
     assert [value_of(without, name) for name in SETTABLE] == [None, 0.9, None, None, None, ["END"], None]
-    whole = with_value(without, "extra_body", {"a": None})
+    whole = options_of({**options_to_json(without), "extra_body": {"a": None}})
     assert options_of(options_to_json(whole)) == whole

@@ -153,7 +153,10 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
     price, input_cost, cost = wires.price(row, facts.model), None, None
     if price is not None and usage.input_total is not None:
         cached, written = usage.input_cached or 0, usage.cache_written or 0
-        input_cost = price.of_input(max(usage.input_total - cached - written, 0), cached, written) / _MILLION
+        plain = max(usage.input_total - cached - written, 0)
+        of_cached = price.input if price.cached is None else price.cached
+        of_written = price.input if price.cache_written is None else price.cache_written
+        input_cost = (plain * price.input + cached * of_cached + written * of_written) / _MILLION
         cost = input_cost + (usage.output_total or 0) * price.output / _MILLION
     return RequestWeight(
         request=name,

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from urllib.parse import unquote_plus
 
 from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, pieces, sensitivity
-from tui_host.settings.urls import parts_of, shown
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 # A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows.
@@ -89,14 +88,6 @@ def said(value: str) -> tuple[str, str]:
     """Return the spellings of a URL value that may appear elsewhere: decoded once, and twice for a URL inside a URL."""
     plain = unquote_plus(value)
     return plain, unquote_plus(plain)
-
-
-def origin_in(value: str) -> str:
-    """Return only scheme, host and port of an origin. `null` stays, and any other text becomes empty."""
-    parts = parts_of(value)
-    if parts.scheme and parts.netloc:
-        return shown(parts)
-    return value if value == "null" else ""
 
 
 def in_words(words: Iterable[str]) -> Iterator[tuple[str, str]]:

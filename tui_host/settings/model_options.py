@@ -96,11 +96,6 @@ def value_of(options: Options, name: str) -> JSON:
     return (dict(value) or None) if isinstance(value, Mapping) else value
 
 
-def with_value(options: Options, name: str, value: JSON) -> Options:
-    """Return the options with one value replaced; the value None unsets the option."""
-    return options_of({**options_to_json(options), name: value})
-
-
 def options_to_json(options: Options) -> dict[str, JSON]:
     """Return the options that are set, by name; `options_of` reverses this."""
     values = {name: value_of(options, name) for name in SETTABLE}

@@ -103,12 +103,6 @@ class Price(Frozen):
     cached: float | None = setting(None, doc="input tokens read from the cache; None if they cost as others do")
     cache_written: float | None = setting(None, doc="input tokens written to the cache, likewise")
 
-    def of_input(self, plain: int, cached: int, cache_written: int) -> float:
-        """Return a million times what so many input tokens of each kind cost."""
-        read = self.input if self.cached is None else self.cached
-        written = self.input if self.cache_written is None else self.cache_written
-        return plain * self.input + cached * read + cache_written * written
-
 
 class Provider(Frozen):
     """An endpoint that serves models."""

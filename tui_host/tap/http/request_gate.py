@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tui_host.settings.credential_places import origin_in
+from tui_host.settings.urls import parts_of, shown
 from tui_host.tap.http_messages import HeadError, MessageHead
 
 _OWN_NAMES = frozenset((b"127.0.0.1", b"localhost", b"[::1]"))
@@ -52,7 +52,10 @@ class Gate:
         if is_redirect:
             return
         if not self._origins.issuperset(origins):
-            origin = origin_in(origins[0].decode("latin-1"))[:200] or "none"
+            value = origins[0].decode("latin-1")
+            parts, origin = parts_of(value), "null" if value == "null" else "none"
+            if parts.scheme and parts.netloc:
+                origin = shown(parts)[:200]  # and nothing of it that may be secret
             remedy = f"if that is your host, start the tap with --allow-origin '{origin}'"
             raise HeadError(403, f"Origin is {origin}: a web page may have sent this; {remedy}")
         if not origins and head.value(b"sec-fetch-site") in {b"cross-site", b"same-site"}:

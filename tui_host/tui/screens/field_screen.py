@@ -21,7 +21,7 @@ from tui_host.chat.result_words import save_content
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import Tool
-from tui_host.settings.model_options import Options, option_of, text_of, value_of, with_value
+from tui_host.settings.model_options import Options, option_of, options_of, options_to_json, text_of, value_of
 from tui_host.settings.system_keyring import SERVICE
 from tui_host.tui.questions.form import FieldRow, FormView, TextField
 from tui_host.tui.questions.panel import AskButton
@@ -135,7 +135,8 @@ def ask_for_option(screen: Browse, host: Host, session: Session, name: str) -> N
 
     def take(text: str) -> None:
         try:
-            session.options = with_value(session.options, name, option_of(name, text) if text else None)
+            value = option_of(name, text) if text else None
+            session.options = options_of({**options_to_json(session.options), name: value})
         except ValueError as error:
             raise TuiHostError(f"not {error}") from error
         if session.turn:

@@ -17,13 +17,17 @@ _RAW = re.compile(r"\s*raw[ \t]+call[ \t]+(?P<name>\S+)[ \t]*(?P<text>.*)", re.I
 
 
 def call(turn: DemoTurn) -> Plan | None:
-    """Answer `call SERVER.TOOL JSON`; several lines become calls in the same answer."""
-    matches = list(_CALL.finditer(turn.question))
-    if not matches or matches[0].start() > 0:
+    """Answer `call SERVER.TOOL JSON`; several lines become calls in the same answer.
+
+    `raw call SERVER.TOOL TEXT` sends TEXT as the arguments, JSON or not, also to an unknown tool.
+    """
+    raw = _RAW.match(turn.question)
+    wanted = [_asked(turn, raw["name"], raw["text"])] if raw else []
+    matches = [] if raw else list(_CALL.finditer(turn.question))
+    if not raw and (not matches or matches[0].start() > 0):
         return None
-    ends = [following.start() for following in matches[1:]] + [len(turn.question)]
-    wanted: list[DemoCall] = []
-    for match, end in zip(matches, ends, strict=True):
+    ends = [*(following.start() for following in matches[1:]), len(turn.question)]
+    for match, end in zip(matches, ends, strict=False):
         text, mistake = turn.question[match.end() : end].strip() or "{}", ""
         try:
             value, length = json.JSONDecoder().raw_decode(text)
@@ -34,7 +38,7 @@ def call(turn: DemoTurn) -> Plan | None:
         if not turn.done and (mistake or tool_named(turn.tools, match["name"]) is None):
             return _refusal(turn, match["name"], mistake)
         wanted.append(_asked(turn, match["name"], "" if mistake else text))
-    return _ask_or_tell(turn, wanted)
+    return turn.ask(wanted) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))
 
 
 def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
@@ -52,16 +56,6 @@ def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
     )
 
 
-def raw_call(turn: DemoTurn) -> Plan | None:
-    """Answer `raw call SERVER.TOOL TEXT`: sends TEXT as the arguments, JSON or not, also to an unknown tool."""
-    match = _RAW.match(turn.question)
-    return _ask_or_tell(turn, [_asked(turn, match["name"], match["text"])]) if match else None
-
-
 def _asked(turn: DemoTurn, name: str, arguments: str) -> DemoCall:
     tool = tool_named(turn.tools, name)
     return DemoCall(name=tool or name.replace(".", "__", 1), arguments=arguments)
-
-
-def _ask_or_tell(turn: DemoTurn, wanted: list[DemoCall]) -> Plan:
-    return turn.ask(wanted) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))

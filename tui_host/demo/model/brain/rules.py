@@ -14,7 +14,7 @@ from tui_host.demo.model.plan import Plan
 Rule = Callable[[DemoTurn], Plan | None]
 _RULES: tuple[Rule, ...] = (
     # Commands for trying things out come first; rules that guess the meaning of sentences come last.
-    *(calls.raw_call, calls.call, texts.trouble, texts.prose, texts.showcase),
+    *(calls.call, texts.trouble, texts.prose, texts.showcase),
     *(lookup.orders, lookup.weather, arithmetic.sums, texts.greeting),
 )
 _THINK = re.compile(r"(?:think(?:\s+(?:about|hard))?\b|思考(?:一下)?)\s*[:：,，]?\s*", re.IGNORECASE)
