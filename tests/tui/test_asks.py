@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from textual import events
 from textual.widgets import TextArea
 
 from tests.kit.app import MATH, NARROW, OFF, PATIENT, USUAL, WIDE, Running, running
@@ -124,6 +125,7 @@ async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Ru
             # A message of blank lines hides no field.
             assert panel.query("VerticalScroll > Static").first().size.height == 4
             panel.look_again()
+            app.app.post_message(events.Paste("x, meant for the prompt"))
             await app.press_at_once("x", key)
             await app.until_shown("came too early")
             assert not answers

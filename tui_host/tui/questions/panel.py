@@ -23,7 +23,7 @@ from tui_host.tui.text_width import fill
 
 MOVING = frozenset(
     ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "ctrl+p")
-) | frozenset(action.key for action in ACTIONS if action.is_bound)
+) | frozenset(action.key for action in ACTIONS if action.key and action.is_bound)
 """Keys that work at once and restart the quiet period: for moving around, and those that work everywhere."""
 BUTTON_CHARACTERS = 28  # so that no button stands outside of a screen of 60 columns
 WORDS_CHARACTERS = 600
