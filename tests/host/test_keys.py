@@ -9,9 +9,9 @@ import pytest
 from typing_extensions import override
 
 from tests.settings import keyrings
+from tui_host.capture.redact.redaction import Redactor
 from tui_host.errors import ModelError
 from tui_host.host.keyring_status import KeyringKeys
-from tui_host.settings.environment_references import Secret
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
 
@@ -42,9 +42,9 @@ def another(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[None]:
 
 
 async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_known_at_once() -> None:
-    backend, learned, notices = Counted(), list[Secret](), list[str]()
+    backend, redactor, notices = Counted(), Redactor(), list[str]()
     keyring.set_keyring(backend)
-    keys = KeyringKeys({}, learned.append, notices)
+    keys = KeyringKeys({}, lambda: redactor, notices)
 
     async with anyio.create_task_group() as group:
         for _ in range(5):
@@ -52,7 +52,7 @@ async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_k
     assert (backend.asked, await keys.filled(MINE)) == (1, MINE)
     await keys.store(MINE, "sk-0123456789")
 
-    assert learned == [Secret("mine.api_key", "sk-0123456789")]
+    assert redactor.text("sk-0123456789") == "⟨secret:mine.api_key⟩"
     assert (await keys.filled(MINE)).in_keyring
     assert (keys.stored, notices, backend.asked) == ({"mine"}, [], 1)
     assert await keys.forget(MINE)
@@ -62,7 +62,7 @@ async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_k
 async def test_a_keyring_that_is_left_locked_is_asked_once_and_not_for_each_provider() -> None:
     backend, notices = Counted(is_locked=True), list[str]()
     keyring.set_keyring(backend)
-    keys = KeyringKeys({"DEEPSEEK_API_KEY": "from-the-environment"}, lambda _: None, notices)
+    keys = KeyringKeys({"DEEPSEEK_API_KEY": "from-the-environment"}, Redactor, notices)
 
     assert await keys.filled(PRESETS["deepseek"]) == PRESETS["deepseek"]
     assert await keys.filled(MINE) == MINE

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.pool import Pool
     from tui_host.servers.server_questions import Answerer, Sampler
-    from tui_host.settings.environment_references import Secret
     from tui_host.settings.schema import ModelRef, Provider, Settings
     from tui_host.settings.system_keyring import LoginStore
 
@@ -312,10 +311,7 @@ class Host:
         if self._keys is None:
             from tui_host.host.keyring_status import KeyringKeys
 
-            def learn(secret: Secret) -> None:
-                self.redactor.add((secret.name, secret.reveal()))
-
-            self._keys = KeyringKeys(self.settings.environment, learn, self.notices)
+            self._keys = KeyringKeys(self.settings.environment, lambda: self.redactor, self.notices)
         return self._keys
 
     async def with_key(self, provider: Provider) -> Provider:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.errors import ModelError, SettingsError
 from tui_host.settings import system_keyring
-from tui_host.settings.environment_references import Secret, credential
+from tui_host.settings.environment_references import credential
 
 if TYPE_CHECKING:
+    from tui_host.capture.redact.redaction import Redactor
     from tui_host.settings.schema import Provider
 
 _T = TypeVar("_T")
@@ -24,10 +25,10 @@ _HOLDS_SECONDS = 30.0
 
 @dataclass(slots=True, eq=False)
 class KeyringKeys:
-    """The keys read from the keyring so far. `learned` gets each key before its first use, so that it is redacted everywhere."""
+    """The keys read from the keyring so far. The redactor gets each key before its first use, so that it is redacted everywhere."""
 
     _environment: Mapping[str, str]
-    _learned: Callable[[Secret], None]
+    _redactor: Callable[[], Redactor]
     _notices: list[str]
     _known: dict[str, str | None] = field(default_factory=dict[str, "str | None"])
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -93,7 +94,7 @@ class KeyringKeys:
     def _learn(self, provider: Provider, key: str | None) -> None:
         self._known[provider.name] = key
         if key is not None:
-            self._learned(Secret(f"{provider.name}.api_key", key.strip()))
+            self._redactor().add((f"{provider.name}.api_key", key.strip()))
 
 
 async def in_thread(work: Callable[[], _T]) -> _T:
