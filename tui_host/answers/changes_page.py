@@ -139,23 +139,12 @@ class Change:
 class Changes:
     """The differences between two requests."""
 
-    size: int  # bytes of the later request
-    tokens: int  # how many more tokens it has, an estimate
-    prefix: int  # bytes at the beginning that are the same
-    breaks_at: str  # the part in which they end: `messages[6]`; empty if the requests are the same
-    breaks_in: str  # what that part is: `message of the user`
-    cause: str  # why they end there, in words
+    tokens: int  # how many more tokens the later request has, an estimate
+    prefix_words: str  # how much of the beginning is the same, and where it ends
+    cause: str  # why it ends there, in words
     is_broken: bool  # whether anything changed but what was added at the end
     changes: tuple[Change, ...]  # all changes, in the order of bytes
     unchanged: int  # number of tools and messages that are the same
-
-    @property
-    def prefix_words(self) -> str:
-        """How much of the beginning is the same, and where it ends."""
-        if not self.breaks_at:
-            return f"all {self.size:,} bytes are the same"
-        same = f"the first {self.prefix:,} of {self.size:,} bytes are the same"
-        return f"{same}; {'it breaks' if self.is_broken else 'it goes on'} at {self.breaks_at}: {self.breaks_in}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,13 +275,12 @@ class _Comparing:
             at, parts = inner, inner.children
         if at is None or at.kind in {"tools", "messages"}:
             at = next((part for part in parts if part.start >= prefix), at)
-        at, end = (None, "") if is_same else (at, "the end")
+        ends = "the end: " if at is None else f"{path_of(at.key)}: {self._label(at, now)}"
+        same = f"the first {prefix:,} of {len(now.body):,} bytes are the same"
+        differs = f"{same}; {'it breaks' if broken else 'it goes on'} at {ends}"
         return Changes(
-            size=len(now.body),
             tokens=sum(part.tokens for part in now.parts) - sum(part.tokens for part in before.parts),
-            prefix=prefix,
-            breaks_at=end if at is None else path_of(at.key),
-            breaks_in="" if at is None else self._label(at, now),
+            prefix_words=f"all {prefix:,} bytes are the same" if is_same else differs,
             cause="" if is_same else _cause(broken, prefix),
             is_broken=bool(broken),
             changes=tuple(changes),

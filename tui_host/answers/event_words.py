@@ -12,7 +12,6 @@ from tui_host.llm.events import (
     CallArguments,
     CallStarted,
     Failed,
-    ModelEvent,
     Repeated,
     TextDelta,
     ThinkingDelta,
@@ -40,49 +39,48 @@ class Said:
 
 def event_said(reader: AnswerReader, event: SseEvent) -> Said | None:
     """Return what the next event of an answer says, read by the dialect's reader; None if it says nothing by itself."""
-    if event.kind != "event" or event.data[:1] != b"{":
-        return None
     try:
-        value = read_json(event.data)
+        value = read_json(event.data) if event.kind == "event" and event.data[:1] == b"{" else None
     except ValueError:
+        return None
+    if not isinstance(value, dict):
         return None
     before = reader.reason
     reader.start, reader.end = event.start, event.end
-    if isinstance(value, dict):
-        reader.event(value, event.data)
+    reader.event(value, event.data)
     read, reader.events = reader.events, []
-    pieces = [_said(part) for part in read]
+    pieces: list[Said] = []
+    for part in read:
+        piece = Said("")  # of what says nothing by itself
+        match part:
+            case TextDelta(text=text):
+                piece = Said(f'text "{text[:_SHOWN]}"', "text", text)
+            case ThinkingDelta(text=text):
+                piece = Said(f'thinking "{text[:_SHOWN]}"', "thinking", text)
+            case CallArguments(text=text, index=index, anew=anew):
+                piece = Said(f"arguments {text[:_SHOWN]}", "" if anew else "arguments", text, index)
+            case CallStarted(name=name) if name:
+                piece = Said(f"name {name}")
+            case UsageReported(usage=usage):
+                piece = Said(f"usage {', '.join(usage_words(usage))}")
+            case Failed(message=message):
+                piece = Said(f"error {message[:_SHOWN]}")
+            case Unreadable(reason=reason):
+                piece = Said(f"not readable: {reason}")
+            case Repeated(restarts=restarts):
+                again = "the answer begins again: nothing before it counts"
+                piece = Said(again if restarts else "a repetition, left out")
+            case VendorToolUsed(tool=tool) if tool:
+                piece = Said(part.words)
+            case _:
+                pass
+        pieces.append(piece)
     words = [piece.words for piece in pieces if piece.words]
     if reader.reason != before:
         words.append(f"stop {reader.reason}")
     elif pieces and pieces[0].kind and all(isinstance(part, UsageReported) for part in read[1:]):
         return replace(pieces[0], words="  ".join(words))  # perhaps with the tokens so far
     return Said("  ".join(words)) if words else None
-
-
-def _said(event: ModelEvent) -> Said:
-    match event:
-        case TextDelta(text=text):
-            return Said(f'text "{text[:_SHOWN]}"', "text", text)
-        case ThinkingDelta(text=text):
-            return Said(f'thinking "{text[:_SHOWN]}"', "thinking", text)
-        case CallArguments(text=text, index=index, anew=anew):
-            return Said(f"arguments {text[:_SHOWN]}", "" if anew else "arguments", text, index)
-        case CallStarted(name=name) if name:
-            words = f"name {name}"
-        case UsageReported(usage=usage):
-            words = f"usage {', '.join(usage_words(usage))}"
-        case Failed(message=message):
-            words = f"error {message[:_SHOWN]}"
-        case Unreadable(reason=reason):
-            words = f"not readable: {reason}"
-        case Repeated():
-            words = "the answer begins again: nothing before it counts" if event.restarts else "a repetition, left out"
-        case VendorToolUsed(tool=tool) if tool:
-            words = event.words
-        case _:  # says nothing by itself
-            words = ""
-    return Said(words)
 
 
 def usage_words(usage: Usage) -> Iterator[str]:

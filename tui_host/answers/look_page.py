@@ -181,11 +181,12 @@ class Looks:
 
     def _note(self, row: Row) -> None:
         kept = self._kept
-        if row.kind == "request" and row.lane == "llm" and row.method != "GET" and row.size <= MOST:
+        is_call = row.method == "tools/call" and row.outward and not row.answer
+        is_request = row.kind == "request" and row.lane == "llm" and row.method != "GET" and row.size <= MOST
+        if is_request:
             self._note_request(row)
-        elif row.method == "tools/call" and row.outward and not row.answer:
+        elif is_call:
             kept.called.add((row.peer, row.tool))
-            self._note_unused()
         elif row.method == "tools/call" and row.answer and not row.outward:
             self._put(kept.later, row.number, self._untold(row))
         elif row.method in _INTRODUCTIONS and row.answer and not row.outward and row.size <= MOST:
@@ -195,6 +196,12 @@ class Looks:
                 spellings = (json.dumps(words[0][:_NEEDLE], ensure_ascii=is_ascii) for is_ascii in (True, False))
                 needles = tuple(text[1:-1].encode("utf-8", "replace") for text in spellings)
                 kept.instructions[row.peer] = row.number, needles
+        if kept.offered and (is_request or is_call):  # on the first request: how many tools were never called
+            unused = [offer for tool, offer in kept.offered.items() if tool not in kept.called]
+            most, tokens = max(map(len, kept.offered.values())), sum(sum(rows.values()) for rows in unused)
+            words = f"{len(unused)} of {len(kept.offered)} tools of the session were never called: ~{tokens:,} tokens"
+            first = min(map(min, kept.offered.values()))
+            self._put(kept.later, first, words if unused and most >= _OFTEN else "")
 
     def _note_request(self, row: Row) -> None:
         kept, body = self._kept, body_of(self._wires, row).data
@@ -202,7 +209,6 @@ class Looks:
         for tool in weight.tools:
             kept.offered.setdefault((tool.server, tool.tool), {})[row.number] = tool.tokens
         kept.called.update(weight.calls)
-        self._note_unused()
         for mark in marks_of(self._wires, row):
             for number in self._wires.ladder.calls.get(mark.call, ()) if mark.relation == "told" else ():
                 answer = self._wires.ladder.rows[number]
@@ -226,17 +232,6 @@ class Looks:
                 del kept.instructions[server]
             elif is_offered:
                 self._put(kept.later, number, f"the model was not told the instructions of {line(server, 60)}")
-
-    def _note_unused(self) -> None:
-        """Tell on the first request how many tools were offered and never called."""
-        kept = self._kept
-        unused = [offer for tool, offer in kept.offered.items() if tool not in kept.called]
-        if kept.offered:
-            first = min(map(min, kept.offered.values()))
-            most = max(map(len, kept.offered.values()))
-            tokens = sum(sum(rows.values()) for rows in unused)
-            words = f"{len(unused)} of {len(kept.offered)} tools of the session were never called: ~{tokens:,} tokens"
-            self._put(kept.later, first, words if unused and most >= _OFTEN else "")
 
     def _untold(self, row: Row) -> str:
         ladder = self._wires.ladder

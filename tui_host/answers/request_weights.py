@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
@@ -80,31 +80,6 @@ class _Weighed:
 
 
 _WEIGHED: WeakKeyDictionary[Ladder, _Weighed] = WeakKeyDictionary()
-
-
-def listed_tools(text: bytes, names: Mapping[str, tuple[str, str]]) -> Iterator[ToolWeight]:
-    """Yield the tools of a list that stands, escaped, in a JSON string; none if its form is not known."""
-    entries = list(_ENTRY.finditer(text))
-    entries = [entry for entry in entries if entry["form"] == entries[0]["form"]]
-    headings = list(_HEADING.finditer(text)) if entries and entries[0]["form"] == b"- " else []
-    ends = sorted((*(match.start() for match in (*entries, *headings)), len(text)))
-    known = {*names.values()}
-    for entry in entries:
-        above = (each["words"] for each in headings if not each["deep"] and each.start() < entry.start())
-        server = decode(next(reversed(list(above)), b"")).partition(" (")[0]
-        name = decode(entry["name"])
-        place = (server, name) if server else names.get(name, ("", name))
-        if server or place in known or not known:
-            written = text[entry.start() : next(end for end in ends if end > entry.start())]
-            yield ToolWeight(
-                name=name,
-                server=place[0],
-                tool=place[1],
-                size=len(written),
-                tokens=estimate_tokens(written),
-                definition=unescaped(written).strip().encode("utf-8", "surrogatepass"),
-                in_text=True,
-            )
 
 
 def requests_of(wires: Wires, section: Section) -> Sequence[Row]:
@@ -197,8 +172,33 @@ def _tools(wires: Wires, row: Row, offered: bytes, marks: Sequence[Link], weighe
     marks = [mark for mark in marks if mark.words == LISTS]
     body = body_of(wires, row).data if marks else b""
     key = row.capture, LISTS, b"".join(piece for mark in marks for piece in mark.span.pieces(body))
-    if key not in lists:
-        lists[key] = tuple(listed_tools(key[2], names))
+    if key in lists:
+        return lists[key]
+    # The list stands, escaped, in a JSON string; it has no tools if its form is not known.
+    text, tools = key[2], list[ToolWeight]()
+    entries = list(_ENTRY.finditer(text))
+    entries = [entry for entry in entries if entry["form"] == entries[0]["form"]]
+    headings = list(_HEADING.finditer(text)) if entries and entries[0]["form"] == b"- " else []
+    ends = sorted((*(match.start() for match in (*entries, *headings)), len(text)))
+    known = {*names.values()}
+    for entry in entries:
+        above = (each["words"] for each in headings if not each["deep"] and each.start() < entry.start())
+        server = decode(next(reversed(list(above)), b"")).partition(" (")[0]
+        name = decode(entry["name"])
+        place = (server, name) if server else names.get(name, ("", name))
+        if server or place in known or not known:
+            written = text[entry.start() : next(end for end in ends if end > entry.start())]
+            tool = ToolWeight(
+                name=name,
+                server=place[0],
+                tool=place[1],
+                size=len(written),
+                tokens=estimate_tokens(written),
+                definition=unescaped(written).strip().encode("utf-8", "surrogatepass"),
+                in_text=True,
+            )
+            tools.append(tool)
+    lists[key] = tuple(tools)
     return lists[key]
 
 
