@@ -109,7 +109,7 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
         alerts.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")
     start = right = Content("")
     room = 0
-    for start, count in _foreign_starts(session, foreign) if foreign else _starts(host, session):
+    for start, count in _starts(host, session, foreign):
         ends = [Content.styled(words, ALERT) for words in alerts]
         right = Content(" · ").join([*ends, *map(Content, figures[:count])])
         room = width - start.cell_length - right.cell_length
@@ -123,10 +123,18 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
     return Content.assemble(start, " " * max(room, 0), right)
 
 
-def _starts(host: Host, session: Session | None) -> Iterator[tuple[Content, int]]:
+def _starts(host: Host, session: Session | None, foreign: str) -> Iterator[tuple[Content, int]]:
     """Yield what may stand left, the longest first, each with the number of figures that stand right of it."""
-    chosen = host.sessions if session is None else session
     name = Content.assemble(("tui-host", "bold $foreground"), "  ")
+    if foreign:  # `the OpenAI SDK for…, followed: read only`
+        names = [] if session is None or not session.asked else [session.asked, session.protocol]
+        of, comma, how = foreign.rpartition(", ")
+        yield Content.assemble(name, f"{foreign}   ", _names(names, 60)), 2
+        yield Content.assemble(f"{foreign}   ", _names(names, 60)), 0
+        yield Content.assemble(f"{clip(of, NAMED)}{comma}{how}   ", _names(names[:1], 60)), 0
+        yield Content(f"{clip(of, NAMED)}{comma}{how}   "), 0
+        return
+    chosen = host.sessions if session is None else session
     profile = chosen.profile if chosen.profile in host.settings.profiles else ""
     model = _names([str(chosen.model), chosen.protocol, profile], 60)
     statuses = [status for status in _statuses(host) if status.state != "disabled"]
@@ -147,17 +155,6 @@ def _starts(host: Host, session: Session | None) -> Iterator[tuple[Content, int]
         )
         yield Content.assemble(model, *counts), 1
     yield _names([str(chosen.model), chosen.protocol], 16), 0
-
-
-def _foreign_starts(session: Session | None, foreign: str) -> Iterator[tuple[Content, int]]:
-    """Yield the same of a session that was not held here: `foreign` is `the OpenAI SDK for…, followed: read only`."""
-    name = Content.assemble(("tui-host", "bold $foreground"), "  ")
-    names = [] if session is None or not session.asked else [session.asked, session.protocol]
-    of, comma, how = foreign.rpartition(", ")
-    yield Content.assemble(name, f"{foreign}   ", _names(names, 60)), 2
-    yield Content.assemble(f"{foreign}   ", _names(names, 60)), 0
-    yield Content.assemble(f"{clip(of, NAMED)}{comma}{how}   ", _names(names[:1], 60)), 0
-    yield Content(f"{clip(of, NAMED)}{comma}{how}   "), 0
 
 
 def _names(names: Sequence[str], longest: int) -> Content:

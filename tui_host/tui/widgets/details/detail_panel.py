@@ -138,7 +138,8 @@ class Detail(Vertical):
         # The tab, and the one before it, for rows with these tabs.
         self._chosen: dict[Sequence[str], tuple[str, str]] = {}
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
-        self._sought: tuple[Sequence[str], int] | None = None
+        # What the page is to be searched for once it is shown: any of some texts, from its first (1) or its last (-1) place.
+        self.sought: tuple[Sequence[str], int] | None = None
         self._last_search = ""
 
     @property
@@ -203,8 +204,8 @@ class Detail(Vertical):
             self.view.advance()
         elif now or time.perf_counter() >= self._due:
             self._make(wanted)
-        if self._sought is not None and self.making is None and self._shown == wanted:
-            (texts, step), self._sought = self._sought, None
+        if self.sought is not None and self.making is None and self._shown == wanted:
+            (texts, step), self.sought = self.sought, None
             self.view.search(*texts, step=step)
         self._tab_line.search, self._tab_line.is_here = self.view.search_words, self.has_focus_within
 
@@ -283,13 +284,6 @@ class Detail(Vertical):
             self.post_message(LineView.Hinted("There is no JSON value on this line, so there is no path."))
 
     # Searching.
-
-    def seek(self, texts: Sequence[str], step: int) -> None:
-        """Search the row's page for any text, of a tree the raw text, from its first (1) or its last (-1) place."""
-        self._sought = texts, step
-        if self.tab not in register.TEXTS:
-            self.choose("Raw")
-        self.sync(now=True)
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:

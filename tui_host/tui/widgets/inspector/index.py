@@ -82,15 +82,12 @@ class LadderIndex:
         kept = self._kept.get(self.home_of(item)) if self.kept and item < len(self.homes) else None
         if kept is None or item < 0:
             return None if kept is None else -1
-        place = bisect_left(kept, self._order(item), key=self._order)
+        place = bisect_left(kept, self.spot(item), key=self.spot)
         return place if item in kept[place : place + 1] else None
-
-    def _order(self, item: int) -> tuple[int, int]:
-        return (self._times[item], item) if item >= 0 else (-1, -1)
 
     def spot(self, item: int) -> Spot:
         """Return section, time and number: items are in this order, also when lines are added."""
-        return self.home_of(item), *self._order(item)
+        return (self.homes[item], self._times[item], item) if item >= 0 else (-item - 2, -1, -1)
 
     def line_at(self, spot: Spot) -> int:
         """Return the first line at or behind a spot."""
@@ -128,12 +125,9 @@ class LadderIndex:
                 break
         return len(self.homes)
 
-    def _is_captured(self, number: int) -> bool:
-        return not (self._rows.columns["missing"][number] and self._rows[number].is_absent)
-
     def _tally(self, number: int, count: int) -> None:
         key = self._rows.text("clock", number), self.turn_of(number), self._rows.text("lane", number)
-        self.counts[key] += count * self._is_captured(number)
+        self.counts[key] += count * (not self._rows.columns["missing"][number] or not self._rows[number].is_absent)
 
     def tally(self, item: int | None, lane: Lane) -> int:
         """Return how many rows of a lane were captured in the turn or the connections of an item, or in the session."""
@@ -168,14 +162,16 @@ class LadderIndex:
 
     def extend(self, numbers: Iterable[int]) -> bool:
         """Add lines for rows that were counted; returns whether all lines that were there stay where they are."""
-        is_at_end, turns = True, self._rows.columns["turn"]
+        is_at_end, turns, missing = True, self._rows.columns["turn"], self._rows.columns["missing"]
         for home, group in groupby(numbers, self.homes.__getitem__):
             rows = sorted(sorted(group), key=self._times.__getitem__)
             self.kept += len(rows)
-            newest = next((number for number in reversed(rows) if turns[number] and self._is_captured(number)), SESSION)
+            of_turns = (number for number in reversed(rows) if turns[number])
+            captured = (number for number in of_turns if not missing[number] or not self._rows[number].is_absent)
+            newest = next(captured, SESSION)
             self._newest_of_turns = max(newest, self._newest_of_turns)
             place, kept = bisect_left(self._shown, home), self._kept.setdefault(home, array("q"))
-            is_late = bool(kept) and self._order(kept[-1]) > self._order(rows[0])
+            is_late = bool(kept) and self.spot(kept[-1]) > self.spot(rows[0])
             is_at_end &= place >= len(self._shown) - 1 and not is_late
             if not kept:
                 self._shown.insert(place, home)
@@ -183,7 +179,7 @@ class LadderIndex:
             if not is_late:
                 kept.extend(rows)
             for number in rows if is_late else ():
-                insort(kept, number, key=self._order)
+                insort(kept, number, key=self.spot)
         return is_at_end
 
     def hidden(self, home: int) -> int | None:

@@ -13,13 +13,12 @@ from textual.widgets import Input, Static
 from tui_host.answers.bodies import body_of
 from tui_host.answers.look_page import Looks
 from tui_host.answers.wires import RecordedWires, Section
-from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions
 from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
-from tui_host.tui.widgets.details.tabs import ANSWERS, about
+from tui_host.tui.widgets.details.tabs import ANSWERS, TEXTS, about
 from tui_host.tui.widgets.inspector.index import SESSION, heading_of
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.row_line import legend
@@ -46,22 +45,14 @@ class FilterInput(KeysInOrder, Input):
         Binding("tab", "", "completes", tooltip="complete the last term; again: by the next completion"),
     ]
 
-    _offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
-
-    def offers(self, traffic: Ladder) -> str:
-        """Find what `tab` completes, and return it in a line; a completed value stays one of several, to go on to the next."""
-        is_offered = any(whole == self.value for _, whole in self._offers)
-        if not is_offered or not self.display or self.value.endswith(":"):
-            self._offers = completions(self.value, traffic) if self.display else ()
-        words = (f"[{word}]" if whole == self.value else word for word, whole in self._offers)
-        return f"tab: {'  '.join(words)}" if self._offers else '"in quotes" looks into the bodies too' * self.display
+    offers: Sequence[tuple[str, str]] = ()  # what `tab` completes: a word, and the whole text with it
 
     def key_tab(self, event: events.Key) -> None:
         """Complete the last term; again: by the next completion. Without completions, leave the key to others."""
-        if self._offers:
+        if self.offers:
             event.stop()
             event.prevent_default()
-            wholes = [whole for _, whole in self._offers]
+            wholes = [whole for _, whole in self.offers]
             self.value = wholes[(wholes.index(self.value) + 1) % len(wholes) if self.value in wholes else 0]
             self.cursor_position = len(self.value)
 
@@ -245,7 +236,10 @@ class Inspector(Container):
             is_done = not is_here and not (detail.making is None and detail.view.to_place(step, wraps=False))
             if is_here or (is_done and self.ladder.to_next(step, is_heading=False)):
                 detail.show(self.ladder.source, self.ladder.selected)
-                detail.seek(texts, step)
+                detail.sought = texts, step
+                if detail.tab not in TEXTS:
+                    detail.choose("Raw")
+                detail.sync(now=True)
         elif not self.ladder.to_next_of(self._looks.numbers, step):
             self.post_message(LineView.Hinted("Nothing here needs a look."))
         self.sync()
@@ -338,11 +332,18 @@ class Inspector(Container):
 
     def _filter_by(self, text: str) -> None:
         """Filter the list, and say below the field what is wrong with the filter, else what `tab` completes."""
-        before, view = self.ladder.row_filter.reading.texts, self.details[0].view
+        before, view, field = self.ladder.row_filter.reading.texts, self.details[0].view, self._filter
         self.ladder.filter(text.strip())
         if before and view.searched == before != self.ladder.row_filter.reading.texts:
             view.search()
-        mistakes = "; ".join(self.ladder.row_filter.reading.hints)
-        self._put("#filter-hint", line(mistakes or self._filter.offers(self.ladder.traffic), 400))
+        hint = mistakes = "; ".join(self.ladder.row_filter.reading.hints)
+        if not mistakes:
+            # A completed value stays one of several, to go on to the next.
+            is_offered = any(whole == field.value for _, whole in field.offers)
+            if not is_offered or not field.display or field.value.endswith(":"):
+                field.offers = completions(field.value, self.ladder.traffic) if field.display else ()
+            words = "  ".join(f"[{word}]" if whole == field.value else word for word, whole in field.offers)
+            hint = f"tab: {words}" if field.offers else '"in quotes" looks into the bodies too' * field.display
+        self._put("#filter-hint", line(hint, 400))
         self.query_one("#filter-hint").set_class(bool(mistakes), "-warning")
         self.sync()

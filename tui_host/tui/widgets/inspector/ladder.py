@@ -87,12 +87,6 @@ class LadderView(LineView):
         first, turn = self.traffic.rows[self._index.home_of(item)], self._index.turn_of(item)
         return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
 
-    @property
-    def _may_fold(self) -> bool:
-        """Whether connections before the first turn are folded: in what is all connections, they are what is read."""
-        source = self.source
-        return source is not None and (source.user == "you" or source.ladder.sections.has_turns)
-
     def title(self, width: int, *, clears: bool, looks: int) -> str:
         """Return the title: the captured rows per lane, and words, the first of which give way.
 
@@ -144,8 +138,10 @@ class LadderView(LineView):
             before.text, before.reading = text, new.reading
             return
         before.is_stopped, self.row_filter = True, new
-        folds_starts = self._may_fold and not new.is_on
-        index.lay_out(() if new.is_on else range(len(index.homes)), folds_starts=folds_starts)
+        # Connections before the first turn are folded but in what is all connections, where they are what is read.
+        may_fold = self.source is not None and (self.source.user == "you" or self.traffic.sections.has_turns)
+        numbers = () if new.is_on else range(len(index.homes))
+        index.lay_out(numbers, folds_starts=may_fold and not new.is_on)
         self.cursor = None
         self._draw_anew()
         if self._work is not None:
@@ -189,7 +185,8 @@ class LadderView(LineView):
             changed = [n for n in ladder.changed_since(self._revision) if n < before] if before else []
             self._revision = self.traffic.revision
             new = range(before, index.count(_TAKING_SECONDS))
-            if self.following and not is_on and self._may_fold and not index.folds_starts:
+            may_fold = source.user == "you" or ladder.sections.has_turns  # as in `filter`
+            if self.following and not is_on and may_fold and not index.folds_starts:
                 index.lay_out(range(before), folds_starts=True)  # the first turn has begun
                 self.cursor = None
                 self._draw_anew()

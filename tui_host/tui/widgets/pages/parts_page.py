@@ -115,7 +115,7 @@ class _RequestParts:
         own = [mark for mark in marks if (mark.span.start, mark.span.end) == span]
         within = [mark for mark in marks if mark.relation in _PUT_IN and _is_within(mark, part) and mark not in own]
         adapted = [
-            SheetLine(key="adapted", label=self._hide(mark.words), style="what")
+            SheetLine(key="adapted", label=masked(mark.words, self.body.redacted), style="what")
             for mark in own
             if mark.relation == "adapted"
         ]
@@ -131,7 +131,9 @@ class _RequestParts:
             change = f"+{new}"
         return SheetLine(
             key=part.key,
-            label=self._hide(f"{part.label} ({len(part.children)})" if is_group else _label(part, origin)),
+            label=masked(
+                f"{part.label} ({len(part.children)})" if is_group else _label(part, origin), self.body.redacted
+            ),
             values={"bytes": part.size, "tokens": part.tokens},
             mark=change or "adapted" * bool(adapted),
             text=None if children else text,
@@ -148,27 +150,24 @@ class _RequestParts:
         starts = {"told": f"the result of {_called(mark)}  ", "profile": "the system prompt of "}
         return SheetLine(
             key=f"{mark.relation}/{start}",
-            label=self._hide(f"{starts.get(mark.relation, '')}{mark.words}"),
+            label=masked(f"{starts.get(mark.relation, '')}{mark.words}", self.body.redacted),
             values={"bytes": end - start},
             mark="result" if mark.relation == "told" else "added",
             note=f"bytes {start:,} to {end:,}",
-            text=lambda: self._hide(decoded(f'"{decode(self.body.data[start:end])}"')),
+            text=lambda: masked(decoded(f'"{decode(self.body.data[start:end])}"'), self.body.redacted),
             place=partial(self._place, start, end, is_decoded=True),
             style="what",
         )
 
-    def _hide(self, text: str) -> str:
-        return masked(text, self.body.redacted)
-
     def _place(self, start: int, end: int, *, is_decoded: bool = False) -> BodyPlace:
         data = self.body.data[start:end]
         is_string = is_decoded or data.startswith(b'"')
-        data = self._hide(decode(data)).encode() if self.body.redacted else data
+        data = masked(decode(data), self.body.redacted).encode() if self.body.redacted else data
         return BodyPlace(path_at(self.body.data, start), data, is_string)
 
     def _text(self, part: Part) -> str:
         text = decode(self.outline.bytes_of(part))
-        return self._hide(decoded(text) if text.startswith('"') else text)
+        return masked(decoded(text) if text.startswith('"') else text, self.body.redacted)
 
 
 def _label(part: Part, origin: str = "") -> str:

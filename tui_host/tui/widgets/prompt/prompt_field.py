@@ -65,9 +65,7 @@ class Prompt(KeysInOrder, TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "send", tooltip="send"),
-        Binding(
-            "ctrl+j", "new_line", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"
-        ),
+        Binding("ctrl+j", "", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"),
         Binding("up,down", "", tooltip="from the first or the last line: bring back earlier messages"),
         Binding(
             "slash",
@@ -211,7 +209,8 @@ class Prompt(KeysInOrder, TextArea):
     async def on_key(self, event: events.Key) -> None:
         character = event.character or ""
         if event.key in NEW_LINE:
-            self.action_new_line()
+            if self.text:  # an empty prompt has no lines: `enter` typed before the terminal was ours comes as `ctrl+j`
+                self._put(*self.selection, "\n")
         elif event.key == "enter":
             self._submit()
         elif self._chosen is not None and event.key == "tab":
@@ -226,11 +225,6 @@ class Prompt(KeysInOrder, TextArea):
             return
         event.stop()
         event.prevent_default()
-
-    def action_new_line(self) -> None:
-        """Break the line; an empty prompt has none: `enter` typed before the terminal was ours comes as `ctrl+j`."""
-        if self.text:
-            self._put(*self.selection, "\n")
 
     def action_clear_all(self) -> None:
         """Delete the whole text; `ctrl+z` restores it."""
