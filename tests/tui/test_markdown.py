@@ -10,24 +10,34 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from typing_extensions import override
 
+from tui_host.chat.conversation import Conversation, UserItem
 from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.text_width import fill, fold, joint
 from tui_host.tui.widgets.lines.selection import cells_in, stretch_at
-from tui_host.tui.widgets.transcript.blocks import Blocks, ItemPart
+from tui_host.tui.widgets.transcript.blocks import Blocks
+from tui_host.tui.widgets.transcript.item_parts import ItemPart
+from tui_host.tui.widgets.transcript.items import Items
+
+
+class Text(Items):
+    """A text as the one part of an item."""
+
+    text, is_final = "", False
+
+    @override
+    def parts(self, number: int) -> Sequence[ItemPart]:
+        return [ItemPart(7, source=self.text, is_final=self.is_final)]
 
 
 class Growing(Blocks):
     """A text as blocks, which may grow."""
 
     def __init__(self, width: int, text: str = "", *, final: bool = False) -> None:
-        super().__init__(text)
-        self.text, self.is_final = text, final
+        self.text = Text(Conversation([UserItem(turn=1, text=text)]), str)
+        self.text.text, self.text.is_final = text, final
+        super().__init__(self.text)
         self.fit(width, NO_INKS)
         self.lines()
-
-    @override
-    def parts(self, number: int) -> Sequence[ItemPart]:
-        return [ItemPart(7, source=self.text, is_final=self.is_final)]
 
     def lines(self) -> list[str]:
         self.settle(1 << 40, 1 << 40, inf)
@@ -112,7 +122,7 @@ def test_what_grew_looks_like_what_came_whole() -> None:
 def grown(source: str, step: int, width: int) -> list[str]:
     made = Growing(width)
     for end in (*range(0, len(source), step), len(source)):
-        made.text, made.is_final = source[:end], end == len(source)
+        made.text.text, made.text.is_final = source[:end], end == len(source)
         made.update(0, inf)
     return made.lines()
 

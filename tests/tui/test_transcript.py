@@ -11,7 +11,6 @@ from tests.tui.still import a_call
 from tests.tui.waiting import at_work, until
 from tui_host.capture.visible import hidden
 from tui_host.chat.conversation import AnswerItem, Conversation, Item, NoteItem, SummaryItem, UserItem
-from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.widgets.transcript.items import Items
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
@@ -74,7 +73,7 @@ def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
 ) -> None:
     item = replace(MULTIPLY, **changes)
     items = Items(Conversation([item]), str)
-    items.fit(60, NO_INKS)
+    items.width = 60
     lines = [" ".join(line.strip.text.split()) for part in items.parts(0) for line in part.lines]
     assert lines[0] == first
     assert others is None or lines[1:] == others

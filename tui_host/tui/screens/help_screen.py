@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui_host.capture.ladder.row_filter import FIELDS
+from tui_host.chat.conversation import AnswerItem, Conversation
 from tui_host.settings import paths
 from tui_host.tui import screens
 from tui_host.tui.keys import ACTIONS, Key, keys_of
@@ -28,6 +29,7 @@ from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks
+from tui_host.tui.widgets.transcript.items import Items, Rank
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 PLACES: dict[str, type[Widget]] = {
@@ -117,14 +119,14 @@ def help_text(here: Sequence[type] = ()) -> str:
     return f"{text}\n"
 
 
-class DocumentView(BlockView[Blocks]):
+class DocumentView(BlockView):
     """Draws a Markdown source."""
 
     AROUND = 1 << 20  # all of it, so that the scroll bar is right
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, or else the whole source, and what it is."""
-        return self.selected_source() or ("document", self.blocks.source(0))
+        return self.selected_source() or ("document", self.blocks.items.source(0))
 
 
 class HelpScreen(PageScreen):
@@ -137,7 +139,8 @@ class HelpScreen(PageScreen):
     ]
 
     def __init__(self, here: Sequence[type] = (), *, text: str = "", heading: str = "") -> None:
-        self._view = DocumentView(Blocks(text or help_text(here)), classes="page-body")
+        document = Conversation([AnswerItem(turn=0, step=0, text=text or help_text(here), state="done")])
+        self._view = DocumentView(Blocks(Items(document, str)), classes="page-body")
         super().__init__(heading, body=[self._view])
 
     def action_read(self, number: int) -> None:
@@ -161,6 +164,6 @@ class DocumentScreen(HelpScreen):
     def action_chinese(self) -> None:
         if self._chinese:
             blocks = self._view.blocks
-            blocks.anchor = (0, 0, self._chinese.start()), 1  # below the empty line before it
+            blocks.anchor = (0, Rank.TEXT, self._chinese.start()), 1  # below the empty line before it
             blocks.settle(0, 1, perf_counter() + PATIENCE)
             self._view.show_line(blocks.line_held, top=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import zip_longest
 from time import perf_counter
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar
 
 from textual.strip import Strip
 from typing_extensions import override
@@ -17,17 +17,16 @@ from tui_host.tui.widgets.transcript.blocks import AT_ONCE, END, BlockRow, Block
 EMPTY = Strip([])
 SCREEN_SECONDS, SPARE_SECONDS = 0.02, 0.004
 """Time of the screen's thread for laying out what is seen at once, and until when what lies near it is laid out too."""
-Shown = TypeVar("Shown", bound=Blocks)
 
 
-class BlockView(LineView, Generic[Shown]):
+class BlockView(LineView):
     """Draws blocks."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{name}" for name in RULES}
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above and below what is seen
     DEFAULT_CSS = "\n".join(f"BlockView > .ink--{name} {{ {rules} }}" for name, rules in RULES.items())
 
-    def __init__(self, blocks: Shown, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
+    def __init__(self, blocks: Blocks, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
         self.blocks = blocks
         self.selectable = blocks
@@ -52,7 +51,7 @@ class BlockView(LineView, Generic[Shown]):
             blocks.update(number, began + AT_ONCE)
         follows, above, below = self.at_tail and self.FOLLOWS, 0, height
         if follows:
-            blocks.anchor = (blocks.count() - 1, END, END), END
+            blocks.anchor = (blocks.items.count() - 1, END, END), END
             above, below = height, 1
         now, spare = perf_counter(), self.AROUND * height
         blocks.settle(above, below, now + SCREEN_SECONDS)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
 from time import perf_counter
 from typing import NamedTuple
 
-from rich.segment import Segment
-from rich.style import Style
-
-from tui_host.tui.markdown.cutter import Cutter
 from tui_host.tui.markdown.drawing import draw_blocks
-from tui_host.tui.markdown.page import NO_INKS, PLAIN, DrawnLine, Inks, MarkdownPage
+from tui_host.tui.markdown.page import NO_INKS, DrawnLine, Inks, MarkdownPage
 from tui_host.tui.markdown.parser import SourcePiece, parser
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
+from tui_host.tui.widgets.transcript.item_parts import Block, ItemPart, estimate
+from tui_host.tui.widgets.transcript.items import Items
 
 KEPT = 2_000
 """Laid out pieces that are kept; more are laid out again when they are seen again."""
@@ -29,23 +26,6 @@ PATIENCE = 2.0
 """Seconds that may be spent on reading a text to its end when it is copied."""
 
 
-@dataclass(slots=True, eq=False)
-class Block:
-    """Lines that are laid out at once: a piece of a text, finished lines, or a whole item before it is seen."""
-
-    item: int
-    part: ItemPart | None = None
-    piece: SourcePiece | None = None
-    start: int = 0  # where it begins in the source
-    lines: Sequence[DrawnLine] | None = None  # None until it is seen
-    height: int = 0  # the number of lines: estimated until it is seen
-
-    @property
-    def key(self) -> tuple[int, int, int]:
-        """What stays while blocks come before it; blocks are ordered by it."""
-        return self.item, -1 if self.part is None else self.part.rank, self.start
-
-
 class BlockRow(NamedTuple):
     """A line of a block; rows that are equal look alike."""
 
@@ -54,94 +34,28 @@ class BlockRow(NamedTuple):
     line: DrawnLine | None  # None until it is laid out
 
 
-@dataclass(slots=True, eq=False)
-class ItemPart:
-    """Lines of an item that belong together: finished ones, or those of a text, which may still grow."""
-
-    rank: int  # the parts of one item are ordered by it
-    lines: Sequence[DrawnLine] = ()  # finished lines
-    source: str | None = None  # a text
-    is_final: bool = True  # whether the text is whole
-    is_plain: bool = False  # whether it is no Markdown
-    edge: Segment | None = None  # before each line of the text
-    style: Style = PLAIN  # of a text that is no Markdown
-    stands_for_item: bool = False  # whether to copy of the finished lines is to copy the item
-    blocks: list[Block] = field(default_factory=list[Block])
-    _closed: int = 0  # the number of blocks before the open end
-    _cutter: Cutter = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._cutter = Cutter(is_plain=self.is_plain)
-        if self.source is not None and "\r" in self.source:
-            self.source = self.source.replace("\r\n", "\n").replace("\r", "\n")
-
-    def goes_on(self, new: ItemPart) -> bool:
-        """Become a newer state of this part; False where nothing of it can be kept."""
-        if self.source is None or new.source is None:
-            return self.source is None and new.source is None and self.lines == new.lines
-        is_same = self.source == new.source and self.is_final is new.is_final
-        if not is_same and (self.is_final or not new.source.startswith(self.source)):
-            return False
-        self.source, self.is_final, self.edge, self.style = new.source, new.is_final, new.edge, new.style
-        return True
-
-    def cut(self, item: int, until: float) -> None:
-        """Cut more of the text into blocks as long as there is time; the last ones are its open end."""
-        if self.source is None:
-            self.blocks = self.blocks or [Block(item, self, lines=self.lines)]
-            return
-        del self.blocks[self._closed :]
-        while (pieces := self._cutter.step(self.source, final=self.is_final)) is not None:
-            self.blocks += [Block(item, self, piece, piece.start) for piece in pieces]
-            if perf_counter() >= until:
-                break
-        self._closed = len(self.blocks)
-        if pieces is None:
-            self.blocks += [Block(item, self, piece, piece.start) for piece in self._cutter.rest(self.source)]
-        else:
-            self.blocks.append(Block(item, self, start=self._cutter.position))
-
-
 class Blocks:
-    """A Markdown text as blocks; a subclass may have several items, of other parts."""
+    """The texts and lines of items as blocks."""
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, items: Items) -> None:
+        self.items = items
         self.blocks: list[Block] = []  # in order; an item that was not seen yet is one of them
         self.anchor = (0, 0, 0), 0  # the key of a block and a line of it, which stays whatever becomes of the others
         self.width = 0  # of a line in cells; 0 until it is known
         self.inks = NO_INKS
-        self._text = text
         self._starts = [0]  # the first lines of blocks, as far as they are counted since the last change
         self._parts: dict[int, Sequence[ItemPart]] = {}  # of the items that were seen
         self._drawn: list[Block] = []
-
-    # For subclasses to define.
-
-    def count(self) -> int:
-        """Return the number of items."""
-        return 1
-
-    def estimate(self, number: int) -> int:  # noqa: ARG002 - for subclasses
-        """Estimate the lines of an item that was not seen."""
-        return estimate(self._text, self.width)
-
-    def parts(self, number: int) -> Sequence[ItemPart]:  # noqa: ARG002 - for subclasses
-        """Return the parts of an item in order."""
-        return [ItemPart(0, source=self._text, edge=Segment(" ", PLAIN))]
-
-    def source(self, number: int) -> str:  # noqa: ARG002 - for subclasses
-        """Return an item as text, to be copied."""
-        return self._text
 
     # What comes.
 
     def fit(self, width: int, inks: Inks) -> None:
         """Lay everything out anew, for another width or other colours, around the same place of the text at the anchor."""
-        self.width, self.inks = width, inks
+        self.width, self.inks = self.items.width, self.items.inks = width, inks
         self._parts.clear()
         self._drawn.clear()
         self.blocks, self._starts = [], [0]
-        self._splice(0, 0, [*map(Block, range(self.count()))])
+        self._splice(0, 0, [*map(Block, range(self.items.count()))])
         self._open(self.anchor[0][0], perf_counter() + PATIENCE)
 
     def update(self, number: int, until: float) -> None:
@@ -152,7 +66,7 @@ class Blocks:
         before = {part.rank: part for part in self._parts[number]}
         self._parts[number] = [
             old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
-            for part in self.parts(number)
+            for part in self.items.parts(number)
         ]
         self._cut(number, until)
         if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
@@ -174,7 +88,7 @@ class Blocks:
             if block.lines is not None:
                 block.height = len(block.lines)
             elif block.part is None:
-                block.height = self.estimate(block.item)
+                block.height = self.items.estimate(block.item)
             elif block.piece is None:
                 block.height = estimate((block.part.source or "")[block.start :], self.width) + 1
             else:
@@ -215,7 +129,7 @@ class Blocks:
         """Make its blocks of an item that was not seen, or of a text that is not cut to its end; return how many more."""
         block, count = self.blocks[place], len(self.blocks)
         if block.item not in self._parts:
-            self._parts[block.item] = self.parts(block.item)
+            self._parts[block.item] = self.items.parts(block.item)
         elif block.part is None or block.part.source is None or block.piece is not None:
             return 0
         self._cut(block.item, until)
@@ -306,7 +220,7 @@ class Blocks:
         texts: list[str] = []
         for number in range(first[0], min(last[0], self.blocks[-1].item) + 1):
             if first[0] < number < last[0]:
-                texts.append(self.source(number))
+                texts.append(self.items.source(number))
                 continue
             if number not in self._parts:
                 self._open(self.span(number)[0], perf_counter() + PATIENCE)
@@ -314,7 +228,7 @@ class Blocks:
                 part for part in self._parts[number] if first < (number, part.rank, END) and (number, part.rank) < last
             ]
             if any(part.stands_for_item for part in touched):
-                texts.append(self.source(number))
+                texts.append(self.items.source(number))
             else:
                 texts += [self._copied_text(part, number, first, last) for part in touched if part.source is not None]
         return "selection", "\n\n".join(filter(None, texts))
@@ -340,11 +254,3 @@ class Blocks:
             else:
                 copied += text
         return copied.rstrip("\n")
-
-
-def estimate(text: str, width: int) -> int:
-    """Estimate the lines of a text at a width, at least one, without wrapping."""
-    if not text:
-        return 1
-    cells = len(text) if text.isascii() else int(len(text) * 1.5)
-    return 1 + text.rstrip("\n").count("\n") + cells // max(1, width)

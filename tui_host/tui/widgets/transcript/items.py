@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import assert_never
 
 from rich.cells import cell_len
 from rich.segment import Segment
-from typing_extensions import override
 
 from tui_host.capture.short_units import short_time
 from tui_host.capture.visible import tool_name
@@ -25,9 +25,9 @@ from tui_host.chat.conversation import (
     UserItem,
     without_secrets,
 )
-from tui_host.tui.markdown.page import PLAIN, STRONG, MarkdownPage
+from tui_host.tui.markdown.page import NO_INKS, PLAIN, STRONG, Inks, MarkdownPage
 from tui_host.tui.text_width import clip
-from tui_host.tui.widgets.transcript.blocks import Blocks, ItemPart, estimate
+from tui_host.tui.widgets.transcript.item_parts import ItemPart, estimate
 
 LONGEST_NOTE = 4000
 """Characters of a provider's words that are shown; all of them stand in the inspector."""
@@ -62,20 +62,20 @@ class Rank(IntEnum):
     DETAILS = 7
 
 
-class Items(Blocks):
+@dataclass(slots=True, eq=False)
+class Items:
     """The items of a conversation; an empty one has one without lines."""
 
-    def __init__(self, conversation: Conversation, mask: Callable[[str], str]) -> None:
-        super().__init__()
-        self.conversation = conversation
-        self.opened: set[int] = set()  # numbers of the items whose details are shown
-        self.mask = mask  # hides what marks stand for a secret
+    conversation: Conversation
+    mask: Callable[[str], str]  # hides what marks stand for a secret
+    opened: set[int] = field(default_factory=set[int])  # numbers of the items whose details are shown
+    width: int = 0  # of a line in cells
+    inks: Inks = field(default_factory=lambda: NO_INKS)
 
     def item(self, number: int | None) -> Item | None:
         """Return an item, None where none has the number."""
         return self.conversation[number] if number is not None and number < len(self.conversation) else None
 
-    @override
     def source(self, number: int) -> str:
         """Return an item as text: Markdown, a message, or a call with its result; secrets are masked."""
         item = without_secrets(self.conversation[number], self.mask)
@@ -94,11 +94,9 @@ class Items(Blocks):
             case _:
                 assert_never(item)
 
-    @override
     def count(self) -> int:
         return max(1, len(self.conversation))
 
-    @override
     def estimate(self, number: int) -> int:
         """Estimate an item's lines with its gap; of a stored one without reading it."""
         stored = self.conversation.unread(number) if self.conversation else ""
@@ -108,7 +106,6 @@ class Items(Blocks):
         item = self.conversation[number]
         return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", self.width)
 
-    @override
     def parts(self, number: int) -> Sequence[ItemPart]:
         """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
         items = self.conversation

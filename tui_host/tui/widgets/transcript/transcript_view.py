@@ -21,10 +21,11 @@ from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parser
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
+from tui_host.tui.widgets.transcript.blocks import Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank
 
 
-class Transcript(BlockView[Items]):
+class Transcript(BlockView):
     """The items of a conversation."""
 
     FOLLOWS = True
@@ -63,7 +64,7 @@ class Transcript(BlockView[Items]):
         mask: Callable[[str], str] = str,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(Items(conversation, mask), id=id)
+        super().__init__(Blocks(Items(conversation, mask)), id=id)
         self._revision = 0
         self._new_lines = 0  # that came since the reader left the end
         self._copied_code = (-1, -1)
@@ -75,14 +76,14 @@ class Transcript(BlockView[Items]):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        self.selectable = self.blocks = Items(conversation, self.blocks.mask)
+        self.selectable = self.blocks = Blocks(Items(conversation, self.blocks.items.mask))
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
         self.take()
 
     def sync(self) -> None:
         """Show what changed. Called at the screen's rate."""
-        conversation = self.blocks.conversation
+        conversation = self.blocks.items.conversation
         if not self.blocks.width or conversation.revision == self._revision:
             return  # not laid out yet: `on_resize` takes everything in
         before = self.blocks.height
@@ -94,8 +95,8 @@ class Transcript(BlockView[Items]):
         """Return the selection, the current item, or the last item with text; with a word for it."""
         if (selected := self.selected_source()) is not None:
             return selected
-        numbers = reversed(range(len(self.blocks.conversation))) if self.current is None else [self.current]
-        return "message", next((text for number in numbers if (text := self.blocks.source(number))), "")
+        numbers = reversed(range(len(self.blocks.items.conversation))) if self.current is None else [self.current]
+        return "message", next((text for number in numbers if (text := self.blocks.items.source(number))), "")
 
     @property
     def new_below(self) -> int:
@@ -131,7 +132,7 @@ class Transcript(BlockView[Items]):
     def action_line(self, step: int) -> None:
         if self.current is None:
             row = self.row(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
-            self._make_current(self.blocks.count() - 1 if row is None else row.item, step)
+            self._make_current(self.blocks.items.count() - 1 if row is None else row.item, step)
             return
         first, last = self.blocks.lines_of(self.current)
         if (step > 0 and last > self.scroll_offset.y + self.scrollable_size.height) or (
@@ -143,7 +144,7 @@ class Transcript(BlockView[Items]):
 
     def _make_current(self, number: int, step: int) -> None:
         """Make the item, or the next visible item, current, and show it."""
-        while 0 <= number < len(self.blocks.conversation):
+        while 0 <= number < len(self.blocks.items.conversation):
             first, last = self.blocks.lines_of(number)
             if last > first:
                 self.current = number
@@ -171,10 +172,10 @@ class Transcript(BlockView[Items]):
 
     def toggle(self, number: int) -> bool:
         """Open or close an item's details, if it has any; its first line stays visible."""
-        item = self.blocks.item(number)
+        item = self.blocks.items.item(number)
         if not isinstance(item, CallItem) and not (isinstance(item, AnswerItem) and item.thinking):
             return False
-        self.blocks.opened ^= {number}
+        self.blocks.items.opened ^= {number}
         self.at_tail = False
         self.take([number])
         self.show_line(self.blocks.lines_of(number)[0])
@@ -193,7 +194,7 @@ class Transcript(BlockView[Items]):
 
     def action_code_or_chain(self) -> None:
         """Ask for the chain of the current call; elsewhere copy code."""
-        item = self.blocks.item(self.current)
+        item = self.blocks.items.item(self.current)
         if isinstance(item, CallItem) and item.call:
             self.post_message(self.ChainAsked(item.call))
         else:
@@ -201,11 +202,11 @@ class Transcript(BlockView[Items]):
 
     def action_copy_code(self) -> None:
         """Copy the next code block of the current answer, else of the last answer with code."""
-        numbers = reversed(range(len(self.blocks.conversation))) if self.current is None else (self.current,)
+        numbers = reversed(range(len(self.blocks.items.conversation))) if self.current is None else (self.current,)
         for number in numbers:
-            if not isinstance(self.blocks.item(number), AnswerItem):
+            if not isinstance(self.blocks.items.item(number), AnswerItem):
                 continue
-            tokens = parser(blocks_only=True).parse(self.blocks.source(number))
+            tokens = parser(blocks_only=True).parse(self.blocks.items.source(number))
             codes = [token for token in tokens if token.type in {"fence", "code_block"}]
             if codes:
                 before, place = self._copied_code
@@ -219,7 +220,7 @@ class Transcript(BlockView[Items]):
 
     def action_ask_more(self, of_call: bool) -> None:
         """Ask for the contents of the current call, or the values of the current answer; else of the last one that has any."""
-        item, items = self.blocks.item(self.current), reversed(self.blocks.conversation)
+        item, items = self.blocks.items.item(self.current), reversed(self.blocks.items.conversation)
         if of_call and not isinstance(item, CallItem):
             item = next((call for call in items if isinstance(call, CallItem) and (call.contents or call.page)), None)
         elif not of_call and not isinstance(item, AnswerItem):
