@@ -10,38 +10,30 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from typing_extensions import override
 
-from tui_host.chat.conversation import Conversation, UserItem
+from tui_host.chat.conversation import Conversation
 from tui_host.tui.markdown.page import NO_INKS
 from tui_host.tui.text_width import fill, fold, joint
 from tui_host.tui.widgets.lines.selection import cells_in, stretch_at
 from tui_host.tui.widgets.transcript.blocks import Blocks
-from tui_host.tui.widgets.transcript.item_parts import ItemPart
-from tui_host.tui.widgets.transcript.items import Items
+from tui_host.tui.widgets.transcript.items import ItemPart, Items
 
 
-class Text(Items):
-    """A text as the one part of an item."""
+class Growing(Items):
+    """A text as blocks, which may grow."""
 
-    text, is_final = "", False
+    def __init__(self, width: int, text: str = "", *, final: bool = False) -> None:
+        super().__init__(Conversation(), str)
+        self.text, self.is_final, self.blocks = text, final, Blocks(self)
+        self.blocks.fit(width, NO_INKS)
+        self.lines()
 
     @override
     def parts(self, number: int) -> Sequence[ItemPart]:
         return [ItemPart(7, source=self.text, is_final=self.is_final)]
 
-
-class Growing(Blocks):
-    """A text as blocks, which may grow."""
-
-    def __init__(self, width: int, text: str = "", *, final: bool = False) -> None:
-        self.text = Text(Conversation([UserItem(turn=1, text=text)]), str)
-        self.text.text, self.text.is_final = text, final
-        super().__init__(self.text)
-        self.fit(width, NO_INKS)
-        self.lines()
-
     def lines(self) -> list[str]:
-        self.settle(1 << 40, 1 << 40, inf)
-        return [row.line.strip.text.rstrip() for row in self.rows(0, self.height) if row.line]
+        self.blocks.settle(1 << 40, 1 << 40, inf)
+        return [row.line.strip.text.rstrip() for row in self.blocks.rows(0, self.blocks.height) if row.line]
 
 
 def lines(source: str, width: int = 40) -> list[str]:
@@ -122,8 +114,8 @@ def test_what_grew_looks_like_what_came_whole() -> None:
 def grown(source: str, step: int, width: int) -> list[str]:
     made = Growing(width)
     for end in (*range(0, len(source), step), len(source)):
-        made.text.text, made.text.is_final = source[:end], end == len(source)
-        made.update(0, inf)
+        made.text, made.is_final = source[:end], end == len(source)
+        made.blocks.update(0, inf)
     return made.lines()
 
 
@@ -168,7 +160,7 @@ MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b")
 @example("`a`b`\t`", 4, False)
 def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     assert grown(source, width, 20) == lines(source, 20)
-    made = Growing(width, source, final=final)
+    made = Growing(width, source, final=final).blocks
     for line in range(made.height):
         letters = made.letters(line)
         for cell in (0, 3, 9):
@@ -197,8 +189,7 @@ def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, 
     ],
 )
 def test_whole_blocks_are_copied_as_markdown_and_parts_as_drawn(source: str, first: str, last: str, copy: str) -> None:
-    made = Growing(60, source, final=True)
-    texts = made.lines()
+    texts, made = lines(source, 60), Growing(60, source, final=True).blocks
     begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
     end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)
     (start, _), (_, stop) = (stretch_at(made.letters(line), cell) for line, cell in (begin, end))

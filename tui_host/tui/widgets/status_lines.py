@@ -137,7 +137,8 @@ def _starts(host: Host, session: Session | None, foreign: str) -> Iterator[tuple
     chosen = host.sessions if session is None else session
     profile = chosen.profile if chosen.profile in host.settings.profiles else ""
     model = _names([str(chosen.model), chosen.protocol, profile], 60)
-    statuses = [status for status in _statuses(host) if status.state != "disabled"]
+    pool = host.pool
+    statuses = [] if pool is None else [status for status in pool.statuses() if status.state != "disabled"]
     for longest in (80, 30, 0):  # cells of the reason why a server failed
         start = [name, model]
         for status in statuses:
@@ -163,13 +164,10 @@ def _names(names: Sequence[str], longest: int) -> Content:
     return Content(f"{words}   " if words else "")
 
 
-def _statuses(host: Host) -> Sequence[ServerStatus]:
-    return () if host.pool is None else host.pool.statuses()
-
-
 def failures(host: Host) -> tuple[str, ...]:
     """Return the name of each failed or lost server, with the reason."""
-    away = (status for status in _statuses(host) if status.state in {"failed", "lost"})
+    statuses = () if host.pool is None else host.pool.statuses()
+    away = (status for status in statuses if status.state in {"failed", "lost"})
     return tuple(f"{line(status.name, 40)} {status.state}: {_reason(status)}" for status in away)
 
 
@@ -196,7 +194,8 @@ def waiting(host: Host, session: Session) -> Content:
     now = session.clock()
     seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
     count = len(session.open_questions())
-    names = [line(status.name, 20) for status in _statuses(host) if status.state == "connecting"]
+    statuses = () if host.pool is None else host.pool.statuses()
+    names = [line(status.name, 20) for status in statuses if status.state == "connecting"]
     few = " and ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} servers"  # the header names them all
     there = "the program to start" if host.pool is None else f"{few or 'servers'} to connect"
     running: list[str] = []  # the calls at the end of the conversation, the last one first

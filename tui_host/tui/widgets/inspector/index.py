@@ -18,11 +18,6 @@ _WHOLE = -1  # its section, which has no rows of its own
 _BLOCK_ROWS = 256  # rows between two looks at the clock
 
 
-def heading_of(home: int) -> int:
-    """Return the item of a section's heading."""
-    return -home - 2
-
-
 class LadderIndex:
     """Lines stand for items: a row is its number, a heading the negative number, less two, of its section.
 
@@ -60,7 +55,7 @@ class LadderIndex:
     def item_at(self, line: int) -> int:
         place = bisect_right(self._counted(), line) - 1
         home, offset = self._shown[place], line - self._starts[place]
-        return self._kept[home][offset - 1] if offset else heading_of(home)
+        return self._kept[home][offset - 1] if offset else -home - 2
 
     def home_of(self, item: int) -> int:
         """Return the section of a row or heading; -1 for the session's own."""

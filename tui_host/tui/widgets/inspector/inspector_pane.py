@@ -19,7 +19,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS, TEXTS, about
-from tui_host.tui.widgets.inspector.index import SESSION, heading_of
+from tui_host.tui.widgets.inspector.index import SESSION
 from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.inspector.row_line import legend
 from tui_host.tui.widgets.key_order import KeysInOrder
@@ -281,7 +281,7 @@ class Inspector(Container):
         item: int | None = subject.number if isinstance(subject, Row) else SESSION
         if isinstance(subject, Section) and not subject.is_session:
             turns = self.ladder.traffic.sections.turns.items()
-            item = next((heading_of(home) for home, turn in turns if turn == subject.turn), None)
+            item = next((-home - 2 for home, turn in turns if turn == subject.turn), None)
         self._go_to(item, tab)
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:

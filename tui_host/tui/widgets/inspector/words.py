@@ -31,10 +31,6 @@ class RowFacts:
 NOTHING = RowFacts()
 
 
-def _is_of_model(row: Row) -> bool:
-    return row.lane == "llm" and row.kind in {"request", "response"}
-
-
 def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None) -> RowFacts:
     """Read a row's body, for a filter with its `wanted` texts, else for the list, which describes no large body.
 
@@ -45,12 +41,12 @@ def facts_of(source: SessionSource, row: Row, wanted: WantedTexts | None = None)
     from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
     from tui_host.llm.outline import estimate_tokens
 
-    is_too_large = row.size > LARGEST_DESCRIBED
-    if row.missing or row.words == EMPTY or (wanted is None and (is_too_large or not _is_of_model(row))):
+    is_too_large, is_of_model = row.size > LARGEST_DESCRIBED, row.lane == "llm" and row.kind in {"request", "response"}
+    if row.missing or row.words == EMPTY or (wanted is None and (is_too_large or not is_of_model)):
         return NOTHING
     data = body_of(source, row).data
     texts = frozenset[str]() if wanted is None else wanted.contained(data)
-    dialect = source.dialect(row) if _is_of_model(row) else None
+    dialect = source.dialect(row) if is_of_model else None
     if row.lane == "llm" and row.kind == "request":
         before, count = source.before(row), estimate_tokens(data)
         is_of_turn = before is not None and before.turn == row.turn and before.clock == row.clock
@@ -89,7 +85,7 @@ class FactsReader:
         """Whether a row is to be read: a growing one not each time that it grows."""
         reading = self._states.get(row.number)
         if reading is None:
-            return _is_of_model(row)
+            return row.lane == "llm" and row.kind in {"request", "response"}
         state, due = reading
         return state != (row.last_seq, row.words) and (row.state != "open" or time.perf_counter() >= due)
 

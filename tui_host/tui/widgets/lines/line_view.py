@@ -257,7 +257,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.refresh()
         if self.at_tail and self.FOLLOWS:
-            self.to_tail()
+            self.show_line(self.max_scroll_y, top=True)
 
     def show_line(self, number: int, *, top: bool = False) -> None:
         """Scroll to a line: as little as possible, or so that it is on top."""
@@ -266,11 +266,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         is_below = not top and number > self.scroll_offset.y
         self.scroll_to(y=number - height + 1 if is_below else number, animate=False, force=True)
-
-    def to_tail(self) -> None:
-        """Go to the end; a view that follows then stays there."""
-        self.at_tail = True
-        self.show_line(self.max_scroll_y, top=True)
 
     # Height and scroll bar.
 
@@ -374,7 +369,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.width_changed()
             self.redraw()
         elif self.at_tail and self.FOLLOWS:
-            self.to_tail()
+            self.show_line(self.max_scroll_y, top=True)
         if self.cursor is not None:
             self.show_line(self.cursor)
 
@@ -434,7 +429,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def action_last(self) -> None:
         if self.has_cursor:
             self.move_cursor(self.line_count() - 1)
-        self.to_tail()
+        self.at_tail = True  # a view that follows stays there
+        self.show_line(self.max_scroll_y, top=True)
 
     # The mouse.
 

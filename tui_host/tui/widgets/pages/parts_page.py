@@ -147,7 +147,8 @@ class _RequestParts:
     def _piece(self, mark: Link) -> SheetLine:
         """Return the line of a piece inside a part's text: of the profile, of the tool protocol, of a server, or a result."""
         start, end = mark.span.start, mark.span.end or mark.span.start
-        starts = {"told": f"the result of {_called(mark)}  ", "profile": "the system prompt of "}
+        called = f"{mark.server}.{mark.tool}" if mark.server else mark.tool or mark.call
+        starts = {"told": f"the result of {called}  ", "profile": "the system prompt of "}
         return SheetLine(
             key=f"{mark.relation}/{start}",
             label=masked(f"{starts.get(mark.relation, '')}{mark.words}", self.body.redacted),
@@ -214,7 +215,8 @@ def _read_out(marks: Sequence[Link], body: Body, fold: Fold) -> Iterator[SheetLi
         if mark.relation not in {"asked", "cut"} or (is_call and fold.calls):
             continue
         pieces = mark.span.pieces(body.data)
-        start = f"became the call  {_called(mark)}" if is_call else "text after the call, left out "
+        called = f"{mark.server}.{mark.tool}" if mark.server else mark.tool or mark.call
+        start = f"became the call  {called}" if is_call else "text after the call, left out "
         yield SheetLine(
             key=f"{mark.relation}/{mark.span.start}",
             label=masked(f"{start} {mark.words}", body.redacted),
@@ -248,7 +250,3 @@ def _ending(fold: Fold) -> Iterator[SheetLine]:
     for number, (key, label) in enumerate(facts.items()):
         if label:
             yield SheetLine(key=key, label=label, style="failed" if number > 2 else "")
-
-
-def _called(mark: Link) -> str:
-    return f"{mark.server}.{mark.tool}" if mark.server else mark.tool or mark.call

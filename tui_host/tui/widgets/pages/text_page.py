@@ -172,7 +172,7 @@ class TextPage:
             is_row = row <= first < len(self._starts) and self._starts[first] == place
             if is_row and value_at(self.text, place).kind == "container":
                 visible_rows.extend(range(row, first + 1))
-                row = self._hidden[first] = self._last(self._value(first)) + 1
+                row = self._hidden[first] = self._value(first)[1] + 1
         visible_rows.extend(range(row, len(self._starts)))
         self._visible = visible_rows
 
@@ -234,7 +234,7 @@ class TextPage:
         pieces: list[Piece] = [(" " * indent, "")]
         if row in self._hidden:
             # A folded container is its beginning, in words how much it holds, and its end.
-            starts, value, end, room = self._starts, self._value(row), self._hidden[row], self.width - indent
+            starts, (value, _), end, room = self._starts, self._value(row), self._hidden[row], self.width - indent
             is_closed = value.end == starts[end - 1] + 1
             size = len(self.text[value.start : value.end].encode("utf-8", "surrogatepass"))
             count, opening = self._depths.count(depth + 1, row, end), self.text[value.start]
@@ -283,13 +283,16 @@ class TextPage:
             row = max(0, self._depths.rfind(self._depths[row] - _LEVELS, 0, row))
         return row if self._depths[row] < _LEVELS - 1 else -1
 
-    def _value(self, first: int) -> Value:
-        """Return the value that begins in a row, as far as rows are made."""
+    def _value(self, first: int) -> tuple[Value, int]:
+        """Return the value that begins in a row, as far as rows are made, and its last row or that of a comma behind it."""
         value = value_at(self.text, self._starts[first])
-        if value.kind != "container":
-            return value
-        closing = self._depths.find(self._depths[first] + _LEVELS, first)
-        return value._replace(end=self._ends[-1] if closing < 0 else self._starts[closing] + 1)
+        if value.kind == "container":
+            closing = self._depths.find(self._depths[first] + _LEVELS, first)
+            value = value._replace(end=self._ends[-1] if closing < 0 else self._starts[closing] + 1)
+        last = bisect_right(self._starts, max(value.start, value.end - 1)) - 1
+        while last + 1 < len(self._depths) and self._depths[last + 1] >= _MORE:
+            last += 1
+        return value, last
 
     def _path(self, row: int) -> str:
         steps: list[str] = []
@@ -303,22 +306,15 @@ class TextPage:
         inner, place = "".join(reversed(steps)).removeprefix("."), None if self._place is None else self._place()
         return (inner or ".") if place is None else joined(place.path, inner, is_string=place.is_decoded)
 
-    def _last(self, value: Value) -> int:
-        """Return the last row of a value, or of a comma that has no room beside it."""
-        last = bisect_right(self._starts, max(value.start, value.end - 1)) - 1
-        while last + 1 < len(self._depths) and self._depths[last + 1] >= _MORE:
-            last += 1
-        return last
-
     def item(self, number: int) -> LineItem | None:
         """Return the value of a line; None for the whole text."""
         first = self._first_at(number)
         if first < 0:
             return None
-        value = self._value(first)
+        value, last = self._value(first)
         path, is_all, cut = partial(self._path, first), not self._depths[first], slice(value.start, value.end)
         return LineItem(
-            lines=range(self._line_at(first), self._line_at(self._last(value)) + 1),
+            lines=range(self._line_at(first), self._line_at(last) + 1),
             copy=lambda: self.source if is_all else (path(), self.text[cut]),
             place=lambda: BodyPlace(path(), self.text[cut].encode("utf-8", "surrogatepass"), is_decoded=False),
         )
@@ -326,7 +322,7 @@ class TextPage:
     def opened(self, number: int) -> int | Below | None:
         """Open or close what stands on a line: returns its line, or a page of its own; None if nothing opens."""
         first = self._first_at(number)
-        value = self._value(first) if first >= 0 else None
+        value = self._value(first)[0] if first >= 0 else None
         if value is None or value.kind == "other":
             return None
         if value.kind == "container":

@@ -51,7 +51,7 @@ class BlockView(LineView):
             blocks.update(number, began + AT_ONCE)
         follows, above, below = self.at_tail and self.FOLLOWS, 0, height
         if follows:
-            blocks.anchor = (blocks.items.count() - 1, END, END), END
+            blocks.anchor = (blocks.blocks[-1].item, END, END), END
             above, below = height, 1
         now, spare = perf_counter(), self.AROUND * height
         blocks.settle(above, below, now + SCREEN_SECONDS)
@@ -59,7 +59,7 @@ class BlockView(LineView):
         self._is_placing = True
         self.set_height(blocks.height)
         if follows:
-            self.to_tail()
+            self.show_line(self.max_scroll_y, top=True)
         else:
             self.show_line(blocks.line_held, top=True)
         self._is_placing = False

@@ -55,7 +55,7 @@ class Blocks:
         self._parts.clear()
         self._drawn.clear()
         self.blocks, self._starts = [], [0]
-        self._splice(0, 0, [*map(Block, range(self.items.count()))])
+        self._splice(0, 0, [*map(Block, range(max(1, len(self.items.conversation))))])
         self._open(self.anchor[0][0], perf_counter() + PATIENCE)
 
     def update(self, number: int, until: float) -> None:

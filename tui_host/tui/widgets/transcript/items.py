@@ -94,9 +94,6 @@ class Items:
             case _:
                 assert_never(item)
 
-    def count(self) -> int:
-        return max(1, len(self.conversation))
-
     def estimate(self, number: int) -> int:
         """Estimate an item's lines with its gap; of a stored one without reading it."""
         stored = self.conversation.unread(number) if self.conversation else ""

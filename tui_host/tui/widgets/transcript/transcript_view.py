@@ -132,7 +132,7 @@ class Transcript(BlockView):
     def action_line(self, step: int) -> None:
         if self.current is None:
             row = self.row(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
-            self._make_current(self.blocks.items.count() - 1 if row is None else row.item, step)
+            self._make_current(len(self.blocks.items.conversation) - 1 if row is None else row.item, step)
             return
         first, last = self.blocks.lines_of(self.current)
         if (step > 0 and last > self.scroll_offset.y + self.scrollable_size.height) or (
