@@ -20,7 +20,6 @@ from tui_host.capture.json.reading import read_object
 from tui_host.capture.record import MISSING, Head, Record
 from tui_host.capture.session_summary import SessionInfo, rfc3339
 from tui_host.capture.visible import visible
-from tui_host.errors import JSON
 
 _BREAK = re.compile(r"\r\n|\r|\n")
 _MARKUP = re.compile(r"[\\`*_\[\]<>!|~#&$]|:(?=//)|(?<=\bwww)\.|@(?=\w)")
@@ -119,7 +118,7 @@ def _item(texts: Mapping[str, str], user: str) -> Iterator[str]:
                     yield quote(value) if language is None else fence(value, language)
         case "note" if texts.get("what"):
             yield "**Host**"
-            yield quote(_joined(texts, "where", "what", "remedy"))
+            yield quote(" · ".join(filter(None, map(texts.get, ("where", "what", "remedy")))))
         case _:
             return
 
@@ -203,11 +202,9 @@ class _Traffic:
                 return f"{way} {code((frame.method or frame.kind) + number)}{fault}", [record]
             case "decision":
                 value = read_object(record.data)
-                name = ".".join(text_or_empty(value.get(part)) for part in ("server", "tool")) if value else ""
-                return f"**Decision** {code(_joined({**value, 'name': name}, 'name', 'words', 'decision'))}", ()
+                names = ("server", "tool", "words", "decision")
+                server, tool, said, decision = (text_or_empty(value.get(name)) for name in names)
+                name = f"{server}.{tool}" if value else ""
+                return f"**Decision** {code(' · '.join(filter(None, (name, said, decision))))}", ()
             case _:  # links join what is already shown; ends add nothing
                 return "", ()
-
-
-def _joined(value: Mapping[str, JSON], *names: str) -> str:
-    return " · ".join(filter(None, (text_or_empty(value.get(name)) for name in names)))

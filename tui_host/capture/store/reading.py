@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
 from itertools import islice
@@ -45,15 +46,15 @@ _REACHING = f"{_SELECT} last > ? AND last <= ? AND records.key <= ? ORDER BY rec
 _IN_ORDER = f"{_SELECT} records.key > ? AND records.key <= ? ORDER BY records.key LIMIT ?"
 
 
+@dataclass(eq=False)
 class ReadableStore:
     """A database that any thread reads, with connections of its own. Each method blocks, and raises `StoreError`."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._readers: list[sqlite3.Connection] = []
-        self._watching: sqlite3.Connection | None = None
-        self._lock = threading.Lock()
-        self._is_closed = False
+    path: Path
+    _readers: list[sqlite3.Connection] = field(default_factory=list[sqlite3.Connection])
+    _watching: sqlite3.Connection | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_closed: bool = False
 
     def _close_readers(self) -> None:
         with self._lock:
@@ -84,9 +85,10 @@ class ReadableStore:
         """Yield records in the order of captures and numbers, in `capture` after `after` and up to `until_seq`."""
         low, high = 0, (1 << 63) - 1
         if capture is not None:
-            start = self._start_of(capture)
-            if start is None:
+            keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
+            if not keys:
                 return
+            start = keys[0] << SEQ_BITS
             low = start + after
             high = start + ((1 << SEQ_BITS) - 1 if until_seq is None else until_seq)
         read = _in_order(self._pages(low, high))
@@ -112,10 +114,6 @@ class ReadableStore:
             for keys, is_preamble in zip(select_records(reader, session), (True, False), strict=True):
                 for _, record in _in_order(_with_keys(reader, keys)):
                     yield record, is_preamble
-
-    def _start_of(self, capture: str) -> int | None:
-        keys = self.read_as(int, "SELECT key FROM captures WHERE id = ?", capture)
-        return keys[0] << SEQ_BITS if keys else None
 
     def _pages(self, low: int, high: int) -> Iterator[Sequence[Keyed]]:
         bodies, joined = Bodies(), set[int]()
