@@ -6,7 +6,7 @@
             await app.until_shown("hi")
 
 In `tests/tui` the fixture `app` is one that all tests share, renewed for each: the demo model, a provider that is closed, one
-without its key, and the server `math`. `app.press`, `type`, `write`, `send`, `ask`, `decide` do; `until`, `until_shown`, `until_told`,
+without its key, and the server `math`. `app.press`, `reach`, `type`, `write`, `send`, `ask`, `decide` do; `until`, `until_shown`, `until_told`,
 `until_asked`, `until_idle`, `until_ready` wait; `text`, `lines`, `session`, `inspector`, `bodies` know.
 """
 
@@ -93,6 +93,11 @@ class Running:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
+    async def reach(self, keys: str, *words: str) -> None:
+        """Press keys, named between blanks, and wait for the words that they lead to."""
+        await self.press(*keys.split())
+        await self.until_shown(*words)
+
     async def press_at_once(self, *keys: str) -> None:
         """Keys that were all pressed at this moment, however long the app takes to get to them."""
         for key in keys:
@@ -131,11 +136,10 @@ class Running:
         self.app.clear_notifications()
         self.told.clear()
         self.write("")
-        settings = self.host.settings
-        new = self.host.sessions
+        settings, new = self.host.settings, self.host.sessions
         new.model, new.protocol = settings.model or DEFAULT_MODEL, settings.protocol
         new.profile = settings.profile
-        self.main.show_session(self.host.sessions.new())
+        self.main.show_session(new.new())
         while self.main.arrangement != "both":
             self.main.next_arrangement()
         self.prompt.focus()
@@ -151,10 +155,7 @@ class Running:
             raise AssertionError(f"it did not come to this; on the screen:\n{self.text}") from None
 
     async def until_shown(self, *words: str) -> None:
-        text = ""
-
         def is_shown() -> bool:
-            nonlocal text
             text = self.text
             return all(word in text for word in words)
 
@@ -163,10 +164,8 @@ class Running:
     async def until_told(self, words: str) -> None:
         await self.until(lambda: any(words in message for message in self.told))
 
-    async def until_asked(self) -> Approval:
+    async def until_asked(self) -> None:
         await self.until(lambda: self.approval is not None and self.approval.is_armed)
-        assert self.approval is not None
-        return self.approval
 
     async def decide(self, key: str) -> None:
         await self.until_asked()

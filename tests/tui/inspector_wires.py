@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 from typing_extensions import override
 
 from tests.kit.peer import rpc
+from tests.tui.waiting import until
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.http.exchange_end import Ending, Reason
@@ -229,6 +231,11 @@ class Inspecting(App[None]):
 
     def key_escape(self) -> None:
         self.escapes += 1
+
+    async def reach(self, pilot: Pilot[None], keys: str, *words: str) -> None:
+        """Press keys, named between blanks, and wait for the words that they lead to."""
+        await pilot.press(*keys.split())
+        await until(pilot, lambda: all(each in self.text for each in words))
 
     def on_line_view_hinted(self, message: LineView.Hinted) -> None:
         self.said.append(message.words)

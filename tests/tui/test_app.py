@@ -95,8 +95,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
 async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(app: Running) -> None:
     await app.send('call math.add {"a": 1, "b": 1}')
     await app.until_asked()
-    await app.press("A")
-    await app.until_shown("Press A again")
+    await app.reach("A", "Press A again")
     assert calls(app)[0].state == "waiting"
     await app.until_asked()
     await app.press("A")
@@ -159,8 +158,7 @@ async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_
     note = NoteItem(turn=3, kind="error", what="too long", again=True, is_full=True)
     app.session.conversation.add(note)
     await app.until_shown("press ctrl+r to go on without the")
-    await app.press("ctrl+r")
-    await app.until_shown("longer than the model reads", "turn 1  say first", "> leave them out")
+    await app.reach("ctrl+r", "longer than the model reads", "turn 1  say first", "> leave them out")
     assert "second" in str(list(app.session.messages)[2])
     assert not app.session.omitted_turns
     await app.press("enter")
@@ -196,8 +194,7 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     await app.press("z")
     assert app.main.arrangement == "chat"
     app.host.send(app.session, 'call math.add {"a": 1, "b": 2}')
-    await app.press("f2")
-    await app.until_shown("1 call to decide (f2)")
+    await app.reach("f2", "1 call to decide (f2)")
     assert app.approval is not None
     await app.press_at_once("y")
     assert app.session.open_questions()

@@ -141,10 +141,8 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar_or_where_it_does
     app.app.theme = "textual-light"
     await app.press("x")
     assert 'theme = "textual-light"' in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
-    await app.press("tab", "x")
-    await app.until_shown("x works in: Inspector   escape: back")
-    await app.press("escape", "y", "ctrl+s")
-    await app.until_shown("ctrl+s works in: Sessions")
+    await app.reach("tab x", "x works in: Inspector   escape: back")
+    await app.reach("escape y ctrl+s", "ctrl+s works in: Sessions")
     assert app.prompt.text == "xy"
     await app.press("f2", "u", "escape")
     assert app.focused is app.prompt
@@ -172,13 +170,10 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
         return next(screen.source.pages_of(screen.source.row))[0]
 
     app.write("你好 good day\nby hand")
-    await app.press("ctrl+o")
-    await app.until_shown("Nothing is sent from here", "POST http://127.0.0.1", "chat/completions")
+    await app.reach("ctrl+o", "Nothing is sent from here", "POST http://127.0.0.1", "chat/completions")
     shown = coming()
-    await app.press("3")
-    await app.until_shown("Content-Length", "User-Agent")
-    await app.press("2")
-    await app.until_shown("good day")
+    await app.reach("3", "Content-Length", "User-Agent")
+    await app.reach("2", "good day")
     await app.press("escape", "enter")
     await app.until(lambda: rows_of_turn(app))
     await app.until_idle()
@@ -186,13 +181,10 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     sent = next(app.inspector_source.pages_of(row))[0]
     assert (sent.data, sent.head) == (shown.data, shown.head)
     # The one after it is compared with the one before, and an empty prompt has one too.
-    await app.press("ctrl+o")
-    await app.until_shown("The prompt is empty", "the request before: ")
-    await app.press("d")
-    await app.until_shown("changes of the coming request since LLM 1, the request before")
+    await app.reach("ctrl+o", "The prompt is empty", "the request before: ")
+    await app.reach("d", "changes of the coming request since LLM 1, the request before")
     # `w` leaves out a tool, then its server.
-    await app.press("1")
-    await app.until_shown("tools (", "messages (")
+    await app.reach("1", "tools (", "messages (")
 
     def offered() -> int:
         return coming().data.count(b'"parameters"')
@@ -200,11 +192,9 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     count, view = offered(), app.app.screen.query_one(Detail).view
     lines = ("".join(text for text, _ in view.page.pieces(number)) for number in range(len(view.page)))
     view.move_cursor(next(number for number, line in enumerate(lines) if "tools (" in line))
-    await app.press("enter", "down", "w")
-    await app.until_shown("The coming request without math.", "Nothing is switched off")
+    await app.reach("enter down w", "The coming request without math.", "Nothing is switched off")
     await app.until(lambda: offered() == count - 1)
-    await app.press("w")
-    await app.until_shown("The coming request without math ")
+    await app.reach("w", "The coming request without math ")
     await app.until(lambda: offered() < count - 1)
     await app.press("escape")
 
@@ -273,15 +263,13 @@ async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_ag
     await app.until(lambda: len(rows_of_turn(app)) == 2)
     _, response = rows_of_turn(app)
     assert json.loads(body_of(app.inspector_source, response).wire)["error"]["message"] in card.what
-    await app.press("ctrl+r")
-    await app.until_shown("This time there is no error")
+    await app.reach("ctrl+r", "This time there is no error")
     await app.until_idle()
     app.session.model = ModelRef(provider="closed", model="any")
     await app.ask("is anybody there?")
     await app.until_shown("press ctrl+r to try again")
     app.session.model = ModelRef(provider="keyless", model="any")
-    await app.press("ctrl+r")
-    await app.until_shown("NOBODY_SET_THIS")
+    await app.reach("ctrl+r", "NOBODY_SET_THIS")
 
 
 async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app: Running) -> None:
@@ -311,8 +299,7 @@ async def test_ctrl_c_copies_the_selection_else_what_one_is_at_and_says_what(app
     app.prompt.text = ""
     app.prompt.focus()
     app.session.conversation.add(AnswerItem(turn=1, step=2, text="word " * 16_000, state="done"))
-    await app.press("ctrl+c")
-    await app.until_shown("Some terminals take no more than 74 kB", "message.txt")
+    await app.reach("ctrl+c", "Some terminals take no more than 74 kB", "message.txt")
     await app.press("escape")
 
 
@@ -345,5 +332,4 @@ async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: 
     await app.until_shown("line 99")
     await app.press("pageup", "pageup")
     await app.until(lambda: "line 99" not in app.text and app.focused is app.prompt)
-    await app.press("pagedown", "pagedown")
-    await app.until_shown("line 99")
+    await app.reach("pagedown pagedown", "line 99")

@@ -143,8 +143,7 @@ async def test_a_field_with_a_default_must_be_seen_and_one_for_a_secret_is_point
         panel = await until_armed(app)
         assert isinstance(panel, FormPanel)
         panel.query(AskButton).first().focus()
-        await app.press("shift+tab")
-        await app.until_shown("asks for a secret")
+        await app.reach("shift+tab", "asks for a secret")
         await press_button(app)
         await app.until_shown("was not shown yet")
         assert not got
@@ -182,8 +181,7 @@ async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: 
         async with asked(app, PAGE) as answers:
             await app.until_shown("pay.example.com", PAGE.url)
             assert not opened.exists()
-            await app.press("o")
-            await app.until_shown("was opened in the browser")
+            await app.reach("o", "was opened in the browser")
             assert opened.read_text(encoding="utf-8").strip() == PAGE.url
             assert not answers
             await press_button(app, "Done")
@@ -353,8 +351,7 @@ async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(
         await app.press(*"six", "enter", "enter")
         await app.until_shown("! a number is required")
         assert sent(app) == []
-        await app.press("ctrl+u", "6", "enter", "7", "enter")
-        await app.until_shown("multiply: answered after", '{"a":6,"b":7}', "42")
+        await app.reach("ctrl+u 6 enter 7 enter", "multiply: answered after", '{"a":6,"b":7}', "42")
         await form_of(app, "multiply: answered")  # with what was sent then
         await app.press("enter", "enter")
         await app.until(lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
@@ -378,8 +375,7 @@ async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(
         await app.press("f3", "down")
         await form_of(app, "book")
         await app.type("IC 1")
-        await app.press("enter")
-        await app.until_shown("ask asks you to fill in a form", "Which seats?")
+        await app.reach("enter", "ask asks you to fill in a form", "Which seats?")
         panel = app.app.screen.query_one(FormPanel)
         await app.until(lambda: panel.is_armed)
         await app.type("3")
@@ -433,8 +429,7 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         await app.until_ready()
         await app.ask("call rich.everything {}")
         app.transcript.focus()
-        await app.press("home", "down", "enter")
-        await app.until_shown(*named)
+        await app.reach("home down enter", *named)
         before = app.transcript.current_source()
     async with running(tmp_path, config=CONFIG, size=USUAL) as app:
         await app.until(lambda: app.host.store is not None)
@@ -442,8 +437,7 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         await app.until_shown("I follow rules")
         app.transcript.focus()
         await app.until(lambda: app.focused is app.transcript and app.transcript.line_count())
-        await app.press("home", "down", "enter")
-        await app.until_shown(*named)
+        await app.reach("home down enter", *named)
         assert "".join(app.transcript.current_source()).split() == "".join(before).split()
         await app.until(lambda: app.inspector_source.is_settled)
         app.transcript.focus()
@@ -451,20 +445,17 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         await app.until(lambda: isinstance(app.app.screen, ContentsScreen) and app.app.screen.has_class("-picture"))
         screen = app.app.screen
         await app.until(lambda: app.text_in(screen.query_one(PictureView)).startswith("▀▀▀▀ "))
-        await app.press("o")
-        await app.until_shown("Only a saved file is opened")
+        await app.reach("o", "Only a saved file is opened")
         await app.press("s")
         await app.until(lambda: isinstance(app.app.screen, SaveScreen))
-        await app.press("enter")
-        await app.until_shown("Press enter again to replace it")
+        await app.reach("enter", "Press enter again to replace it")
         assert there.read_bytes() == b"mine"
         await app.press("enter")
         await app.until(lambda: app.app.screen is screen)
         assert there.read_bytes() == png(4, 4)
         assert RED not in app.text
         assert not any(b"ui://" in frame and b"resources/read" in frame for frame in app.bodies("mcp", "out"))
-        await app.press("end")
-        await app.until_shown("MCP Apps")
+        await app.reach("end", "MCP Apps")
         await app.press("enter")  # a page is fetched only by a key, and shown as text
         await app.until_shown("<!doctype html><b>a page</b>")
 
@@ -516,10 +507,8 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
         await sends(app)
         await app.until(lambda: app.main.offers.suggestions("rich:"))
         await at(app, "see @rich:note://o")
-        await app.press("tab")
-        await app.until_shown("14 B to demo/openai: read it now")
-        await app.press("down", "down", "tab")
-        await app.until_shown("[note://one of rich: text, 14 B]", "data of rich to demo/openai")
+        await app.reach("tab", "14 B to demo/openai: read it now")
+        await app.reach("down down tab", "[note://one of rich: text, 14 B]", "data of rich to demo/openai")
         await sends(app)
         recorder, body = app.host.recorder, app.bodies("llm", "out")[-1]
         assert recorder is not None
@@ -540,10 +529,8 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
         await app.press("tab")
         await app.until(lambda: isinstance(app.app.screen, FillScreen))
         await app.until_shown("ada", "alan")
-        await app.press("down", "enter")
-        await app.until_shown("to demo/openai: only its address")
-        await app.press("down", "tab")
-        await app.until_shown("[note://by/ada of rich: address only]")
+        await app.reach("down enter", "to demo/openai: only its address")
+        await app.reach("down tab", "[note://by/ada of rich: address only]")
         await sends(app)
         told = "A resource of the server rich: note://by/ada. Its content is not included."
         assert told in json.dumps(app.messages[-1])

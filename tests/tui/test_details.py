@@ -96,15 +96,12 @@ async def test_all_tabs_have_their_names_and_a_page_is_shown_if_somebody_still_w
             assert re.findall("[A-Za-z]+", shown)[: len(tabs_of)] == tabs_of
         await pilot.resize_terminal(140, 40)
         await until(pilot, lambda: "messages (" in app.text and app.inspector.is_settled)
-        await pilot.press("3")
-        await until(pilot, lambda: "reading …" in app.text)
-        await pilot.press("2")
-        await until(pilot, lambda: '"messages":[' in app.text)
+        await app.reach(pilot, "3", "reading …")
+        await app.reach(pilot, "2", '"messages":[')
         go_on.set()
         await until(pilot, lambda: app.inspector.is_settled)
         assert "too late" not in app.text
-        await pilot.press("3")
-        await until(pilot, lambda: "too late" in app.text)
+        await app.reach(pilot, "3", "too late")
 
 
 async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -> None:
@@ -126,10 +123,8 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
         await pilot.press("b")
         await until(pilot, lambda: "sorted by size" not in app.text and order() == "alm")
         app.inspector.ladder.focus()
-        await pilot.press("d")
-        await until(pilot, lambda: "changes of LLM 3 since LLM 2, the request before" in app.text)
-        await pilot.press("d")
-        await until(pilot, lambda: "+1 message" in app.text)
+        await app.reach(pilot, "d", "changes of LLM 3 since LLM 2, the request before")
+        await app.reach(pilot, "d", "+1 message")
         app.inspector.ladder.select(3)
         await until(pilot, lambda: "[Parts]" in app.text and "LLM 3 response" in app.text)
         await pilot.press("d")  # on an answer: of its request
@@ -139,8 +134,7 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
         await until(pilot, lambda: " m0.00 " in app.text or ">m0.00 " in app.text)
         app.inspector.ladder.select(2)
         await until(pilot, lambda: "changes of LLM 3 since LLM 1, which is marked" in app.text)
-        await pilot.press("d")
-        await until(pilot, lambda: "since LLM 1, which is marked: +2 messages" in app.text)
+        await app.reach(pilot, "d", "since LLM 1, which is marked: +2 messages")
         wires.row_marks.write((wires.ladder.rows[0].capture, wires.ladder.rows[0].seq), "look: [b]here")
         app.inspector.ladder.filter("marked look")
         await until(pilot, lambda: "look: [b]here" in app.text and "M0.00" in app.text and "M2.00" not in app.text)
@@ -412,14 +406,12 @@ async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
         await until(pilot, lambda: detail.view.has_focus)
         await pilot.press("slash", *"numbers", "enter")
         await until(pilot, lambda: "1 of 2: numbers" in app.text and detail.view.has_focus)
-        await pilot.press("n")
-        await until(pilot, lambda: "2 of 2" in app.text)
+        await app.reach(pilot, "n", "2 of 2")
         assert "description  from math  Multiply" in app.text  # what hides the place is open
         await pilot.press("2", "slash", *"math", "enter")
         await until(pilot, lambda: "1 of 2: math" in app.text)
         assert detail.view.current_source()[1] == "math"
-        await pilot.press("N")
-        await until(pilot, lambda: "2 of 2" in app.text)
+        await app.reach(pilot, "N", "2 of 2")
         await pilot.press("slash", *"nowhere", "enter")
         await until(pilot, lambda: "not on this page: nowhere" in app.text)
         await pilot.press("escape")

@@ -26,29 +26,23 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.until_shown("> the session", f"{session}.jsonl")
         await app.press("escape", "end", "up")
         await app.until(lambda: ladder.selected is not None and bool(ladder.selected.calls))
-        await app.press("x")
-        await app.until_shown("> call 1.1.1     this row     turn 1     the session", f"{session}-call-1.1.1.jsonl")
-        await app.press("tab", "tab", "down", "down")
-        await app.until_shown("> turn 1", "> curl", f"{session}-turn-1.sh")
+        await app.reach("x", "> call 1.1.1     this row     turn 1     the session", f"{session}-call-1.1.1.jsonl")
+        await app.reach("tab tab down down", "> turn 1", "> curl", f"{session}-turn-1.sh")
         part = PartOfSession(app.store, turn=1)
         exported = SESSION_EXPORTS["curl"].export(part, app.store.sessions.find(session))
         assert await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor") == b"".join(exported)
 
         ladder.focus()
-        await app.press("m", "x")
-        await app.until_shown("> call 1.1.1     this row     the marked row     turn 1     the session")
-        await app.press("tab", "tab")
-        await app.until_shown("> the marked row", f"{session}-marked-row.jsonl")
+        await app.reach("m x", "> call 1.1.1     this row     the marked row     turn 1     the session")
+        await app.reach("tab tab", "> the marked row", f"{session}-marked-row.jsonl")
         lines = map(json.loads, (await written(app, tmp_path / "marked.jsonl")).splitlines()[1:])
         assert [line["wire"] for line in lines if line["kind"] == "request"] == ["llm"]
 
         await app.press("escape")
         await app.send("/export 1 har")  # a request, as in `/bill 1`
         await app.until_shown("> this row     the marked row     turn 1", "> har", "Letters go into the name.")
-        await app.press("escape", "f5")
-        await app.until_shown("1 turn")
-        await app.press("ctrl+s")
-        await app.until_shown("> the session", f"{session}.jsonl")
+        await app.reach("escape f5", "1 turn")
+        await app.reach("ctrl+s", "> the session", f"{session}.jsonl")
         data = await written(app, tmp_path / "session.jsonl")
         assert json.loads(data.splitlines()[0])["session"]["id"] == session
         assert KEY.encode() not in data
@@ -58,8 +52,7 @@ async def written(app: Running, path: Path, *told: str) -> bytes:
     screen = app.app.screen
     assert isinstance(screen, ExportScreen)
     screen.field.value = str(path)
-    await app.press("enter")
-    await app.until_shown("press enter again", *told)
+    await app.reach("enter", "press enter again", *told)
     assert not content(path)
     await app.press("enter")
     await app.until(lambda: app.app.screen is not screen)

@@ -40,8 +40,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         tmp_path, f"{json.dumps(CHAT)}\ndata: {json.dumps(END)}\n", f">>> {json.dumps(ASK)}\n<<< {json.dumps(TELL)}\n"
     )
     async with running(tmp_path, config=MATH) as app:
-        await app.press("f5")
-        await app.until_shown("one.log", "two.log", "import")
+        await app.reach("f5", "one.log", "two.log", "import")
         await app.type("one")
         await app.until(lambda: "two.log" not in app.text)
         await app.press("enter")
@@ -53,12 +52,10 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         assert not app.session.turn - 1
         await app.until(lambda: app.app.host.pool is not None and app.app.host.pool.tools())
         assert {row.lane for row in app.inspector_source.ladder.rows} == {"llm"}  # no row of the servers that run here
-        await app.press("f5")
-        await app.until_shown("two.log")
+        await app.reach("f5", "two.log")
         await app.type("two")
         await app.until(lambda: "one.log" not in app.text)
-        await app.press("enter")
-        await app.until_shown("This capture has no chat", "#1 tools/call")
+        await app.reach("enter", "This capture has no chat", "#1 tools/call")
 
 
 async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(
@@ -102,8 +99,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
     async with running(tmp_path, config=OFF) as app:
         model, math = KeptModelTap(tmp_path, "deepseek"), KeptServerTap(tmp_path, "math")
         math.start(["add"], client="Cline")
-        await app.press("f5")
-        await app.until_shown("Cline: tap", "live")
+        await app.reach("f5", "Cline: tap", "live")
         first = model.ask(CLINE, asked)
         list(model.answer(CLINE, first, Answer("", [call])))
         await app.until_shown("Cline: what is", "2 taps")
@@ -112,8 +108,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         await app.until_shown("Cline, followed: read only", "Tapped, read only.")
         for key in ("enter", "ctrl+o"):  # nothing is sent from here
             app.write("and four?")
-            await app.press(key)
-            await app.until_shown("This is another host's session")
+            await app.reach(key, "This is another host's session")
             app.app.clear_notifications()
         identity, _ = math.call("add", call.arguments)
         math.result(identity, "3")
@@ -140,10 +135,8 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
     async with running(tmp_path, config=OFF) as app:
         model = KeptModelTap(tmp_path, "deepseek")
         list(model.answer(form, model.ask(form, [User("hi")], "opencode/1.18"), Answer("Hello.")))
-        await app.press("f5")
-        await app.until_shown("opencode: hi")
-        await app.press("enter")
-        await app.until_shown("Hello.", "▾ turn 1 «hi»")
+        await app.reach("f5", "opencode: hi")
+        await app.reach("enter", "Hello.", "▾ turn 1 «hi»")
         list(model.answer(form, model.ask(form, [User("you too")], "OpenAI/Python 2"), Answer("Yes.")))
         await app.until_shown("turn 1 «hi» · opencode", "turn 2 «you too» · the OpenAI SDK")
         await app.until_shown("opencode asks:", "the OpenAI SDK for Python asks:", "Yes.")
@@ -160,20 +153,15 @@ async def test_whose_each_turn_is_stands_above_it_as_soon_as_another_host_asks(t
 async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp_path: Path) -> None:
     keep_story(tmp_path)
     async with running(tmp_path, config=OFF) as app:
-        await app.press("f5")
-        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
+        await app.reach("f5", "Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
         await app.press("ctrl+l")
         await app.until_told("There is no story of a tap above this one")
-        await app.press("down", "down", "ctrl+l")
-        await app.until_shown("Sessions   2", "Cline: tap stdio math")
+        await app.reach("down down ctrl+l", "Sessions   2", "Cline: tap stdio math")
         assert [len(story.taps) for story in Stories(app.store).listed() if isinstance(story, TapStory)] == [1, 1]
-        await app.press("home", "pageup", "down", "ctrl+l")
-        await app.until_shown("Sessions   1", "  tap llm example", "  tap stdio math")
-        await app.press("down", "enter")
-        await app.until_shown("Cline, tapped: read only")
+        await app.reach("home pageup down ctrl+l", "Sessions   1", "  tap llm example", "  tap stdio math")
+        await app.reach("down enter", "Cline, tapped: read only")
         assert {row.capture for row in app.inspector_source.ladder.rows} == {app.session.id}
-        await app.press("f5")
-        await app.until_shown("Cline: what is one and two?")
+        await app.reach("f5", "Cline: what is one and two?")
         await app.press("home", "enter")
         await app.until(lambda: any(row.method == "tools/call" for row in app.inspector_source.ladder.rows))
 
@@ -184,8 +172,7 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
             call = next(row.number for row in rows if row.method == "tools/call")
             await app.until(lambda: app.inspector.ladder.select(call))  # the list may be drawn later than it is read
             app.app.set_focus(app.inspector.ladder)
-            await app.press("J")
-            await app.until_shown("Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
+            await app.reach("J", "Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')
             await app.press("enter")
 
         await choose(" (joined, value)")

@@ -35,8 +35,7 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
             wires.notice(number, 5.0)
         await until(pilot, lambda: "50 new below (G)" in app.text)
         assert (app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y) == (selected, top)
-        await pilot.press("G")
-        await until(pilot, lambda: "following" in app.text and "n 49" in app.text)
+        await app.reach(pilot, "G", "following", "n 49")
         wires.stderr("the newest", 6.0)
         await until(pilot, lambda: "the newest" in app.text and marks(app).rstrip().endswith(">"))
 
@@ -73,8 +72,7 @@ async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it(
     async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "following" in app.text)
         assert "initialize" not in app.text
-        await pilot.press("g")
-        await until(pilot, lambda: "to look at in the session" in app.text)
+        await app.reach(pilot, "g", "to look at in the session")
         app.inspector.details[0].view.focus()
         await pilot.press("right_square_bracket")
         await until(pilot, lambda: app.lines[0].startswith(" 0 LLM ────┬── 2 MCP "))
@@ -82,14 +80,12 @@ async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it(
         app.inspector.ladder.focus()
         await pilot.press("m")
         await until(pilot, lambda: app.said == ["Marks and notes belong to rows: go to one below."])
-        await pilot.press("enter")
-        await until(pilot, lambda: "▾ connections" in app.text and "#1 initialize" in app.text)
+        await app.reach(pilot, "enter", "▾ connections", "#1 initialize")
         await pilot.press("enter", "down")
         assert "initialize" not in app.text
         await pilot.press("slash", *"initialize", "enter")  # what matches is shown wherever it stands
         await until(pilot, lambda: "▾ connections" in app.text and "2 of 8" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "▸ connections" in app.text)
+        await app.reach(pilot, "escape", "▸ connections")
 
 
 async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_keeps_and_escape_takes_it_away() -> None:
@@ -97,8 +93,7 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
     async with at_work(Inspecting(wires), (120, 40)) as (app, pilot):
         ladder, view = app.inspector.ladder, app.inspector.details[0].view
         await until(pilot, lambda: "[Parts]" in app.text)
-        await pilot.press("slash")
-        await until(pilot, lambda: "tab: server:  tool:" in app.text)
+        await app.reach(pilot, "slash", "tab: server:  tool:")
         await pilot.press(*"too", "tab")
         await until(pilot, lambda: "tab: math.multiply" in app.text)
         await pilot.press("tab")
@@ -161,8 +156,7 @@ async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monk
         assert marks(app).count(">") == 1
         await pilot.press("d")
         assert app.said[1:] == ["Changes belong to requests to the model and their answers."]
-        await pilot.press("G")
-        await until(pilot, lambda: "▸ tools (1)" in app.text and "[Frame]" in app.text)
+        await app.reach(pilot, "G", "▸ tools (1)", "[Frame]")
         await pilot.click(relative.children[0], offset=(10, 0))
         await until(pilot, lambda: "[Raw]" in app.text and relative.has_focus_within)
         await pilot.click(ladder, offset=(30, 3))
@@ -193,8 +187,7 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
     a_turn(wires)
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "This cannot be shown as Parts" in app.text)
-        await pilot.press("enter", "3")
-        await until(pilot, lambda: "[Headers]" in app.text and "content-type" in app.text)
+        await app.reach(pilot, "enter 3", "[Headers]", "content-type")
         assert any(line.startswith("> Parts") for line in app.lines)
 
 

@@ -83,8 +83,7 @@ async def test_what_decides_can_be_read_in_every_theme(tmp_path: Path) -> None:
         warned = replace(first, changed="another schema", misfits=["a is no string"], changed_numbers=[("6.0", "6")])
         app.session.questions[0] = Question(warned, answered=nobody_waits)
         await app.until_shown("Approve 2 calls?", "ready", "! the definition", "! does not fit", "all shown")
-        await app.press("escape")
-        await app.until_shown("escape again: reject", "ready")
+        await app.reach("escape", "escape again: reject", "ready")
         places = [app.main.query_one(what).region for what in ("Approval", "#keys")]
         themes = [theme for theme in app.app.available_themes.values() if not theme.ansi]  # else the terminal's colours
         assert len(themes) > 15

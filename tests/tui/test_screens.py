@@ -103,11 +103,11 @@ def shown(app: Running) -> PageScreen:
     return screen
 
 
-async def opened(app: Running, key: str) -> PageScreen:
+async def opened(app: Running, key: str, *words: str) -> None:
     await app.press(key)
     await app.until(lambda: isinstance(app.app.screen, PageScreen) and app.app.screen.query("#page-keys"))
     await app.pilot.pause()
-    return shown(app)
+    await app.until_shown(*words)
 
 
 async def choose_server(app: Running, name: str) -> None:
@@ -132,8 +132,7 @@ async def test_a_failed_server_tells_why_everywhere_and_comes_back_by_a_key(app:
     await app.until_shown("✗ late: exited 3: 数据库连接失败  ✗ missing: there-is-no-such-command")
     assert os.environ["PATH"] not in "".join(app.text.split())
     await app.pilot.resize_terminal(*SMALL)
-    await opened(app, "f3")
-    await app.until_shown("Servers   1 ready   2 failed   1 lost   1 disabled", "> ● math", "✗ late", "○ off")
+    await opened(app, "f3", "Servers   1 ready   2 failed   1 lost   1 disabled", "> ● math", "✗ late", "○ off")
     await choose_server(app, "missing")
     await app.until_shown("failed: there-is-no-such-command was not found", "r reconnects")
     assert os.environ["PATH"] not in "".join(app.text.split())
@@ -162,24 +161,19 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     await app.type("sub")
     await app.until_shown("tools (1 of 4)", "subtract")
     assert "multiply" not in app.text
-    await app.press("enter", "escape")
-    await app.until_shown("> ● math", "next request: 4 tools, ~", "bytes tokens", "tools (4)", "multiply")
+    await app.reach("enter escape", "> ● math", "next request: 4 tools, ~", "bytes tokens", "tools (4)", "multiply")
     view = shown(app).query_one(PageLines)
     lines = (view.draw(number).text for number in range(view.line_count()))
     figures = next(text for text in lines if "tools (4)" in text).split()[-2:]
-    await app.press("escape", "ctrl+o")
-    await app.until_shown("[Parts]", "tools (4)")
-    await app.press("d", "l")
-    await app.until_shown("bill of the coming request", "math (4)")
+    await app.reach("escape ctrl+o", "[Parts]", "tools (4)")
+    await app.reach("d l", "bill of the coming request", "math (4)")
     assert f"math (4) {' '.join(figures)} " in " ".join(app.text.split())
     await app.press("escape", "f3")
     view = shown(app).query_one(PageLines)
     view.focus()
     view.move_cursor(next(n for n in range(view.line_count()) if "multiply" in view.draw(n).text))
-    await app.press("enter")
-    await app.until_shown("Multiply two numbers", '"properties"', "input schema", "the server claims: ")
-    await app.press("o")
-    await app.until_shown("multiply  off", "next request: 3 tools, ~")
+    await app.reach("enter", "Multiply two numbers", '"properties"', "input schema", "the server claims: ")
+    await app.reach("o", "multiply  off", "next request: 3 tools, ~")
     await app.until_told("math.multiply is off until tui-host ends")
     for word in ("on", "off", "on"):
         app.told.clear()
@@ -210,16 +204,14 @@ async def test_a_server_is_switched_off_for_good_unless_the_configuration_says_o
 
 
 async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_request(app: Running) -> None:
-    await opened(app, "f4")
-    await app.until_shown("now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
+    await opened(app, "f4", "now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
     await app.press("ctrl+l")  # means nothing here
     await app.until_shown("ctrl+l works in: Sessions   escape: back")
     await app.type("alpha")
     await app.until_shown(
         "> Model          ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends."
     )
-    await app.press("enter")
-    await app.until_shown("mine/alpha · native")
+    await app.reach("enter", "mine/alpha · native")
     await app.ask("hello")
     assert (json.loads(app.bodies("llm", "out")[-1])["model"], read_state(app)["model"]) == ("alpha", "mine/alpha")
     # Only what differs from the last request is said, once; the header keeps the sums of the turn.
@@ -229,24 +221,20 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
         await on_model_screen(app, f"mine/{name}")
         # A whole listed name wins over one in use that begins so.
         await app.until_shown(f"○ mine/{name} ", f" mine/{name}: ")
-        await app.press("enter")
-        await app.until_shown(f"mine/{name} · native")
+        await app.reach("enter", f"mine/{name} · native")
         await app.until(lambda: "turn 1 · " in app.lines[0])
         assert [note.what for note in app.items(NoteItem)[1:]] == ["" if name == "alpha" else words.format(name)]
         await app.until(lambda name=name: (words.format(name) in app.text) == (name != "alpha"))
     await app.pilot.resize_terminal(*SMALL)
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
-    await on_model_screen(app, "bare")
-    await app.until_shown("does not answer: is it running? check base_url; cannot connect")
+    await on_model_screen(app, "bare", "does not answer: is it running? check base_url; cannot connect")
     await app.press("enter")
     await app.until(lambda: shown(app).query_one(Input).value == "bare/")
     await app.type("gpt-9")
     await app.until_shown("bare/gpt-9", "as typed")
-    await app.press("enter")
-    await app.until_shown("bare/gpt-9 · native")
-    await on_model_screen(app, "nobody/x")
-    await app.until_shown("No model has this name.")
+    await app.reach("enter", "bare/gpt-9 · native")
+    await on_model_screen(app, "nobody/x", "No model has this name.")
     await app.press("enter")
     assert str(app.session.model) == "bare/gpt-9"
 
@@ -264,9 +252,10 @@ def having(backend: KeyringBackend) -> Generator[None]:
         keyring.set_keyring(before)
 
 
-async def on_model_screen(app: Running, words: str) -> None:
+async def on_model_screen(app: Running, text: str, *words: str) -> None:
     await opened(app, "f4")
-    await app.type(words)
+    await app.type(text)
+    await app.until_shown(*words)
 
 
 async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgotten(
@@ -274,31 +263,24 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
 ) -> None:
     kept = tmp_path / "keys.json"
     monkeypatch.setenv(keyrings.FILE, str(kept))
-    await on_model_screen(app, "mistral/")
-    await app.until_shown("Mistral: MISTRAL_API_KEY is not set")
-    await app.press("enter")
-    await app.until_shown("This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start")
+    await on_model_screen(app, "mistral/", "Mistral: MISTRAL_API_KEY is not set")
+    await app.reach("enter", "This system has no keyring", "Set the environment variable MISTRAL_API_KEY, then start")
     with having(keyrings.Locked()):
         app.app.screen.query_one(Input).value = "deepseek/d"
         await app.until_shown("> Model          ○ deepseek/deepseek-chat")
-        await app.press("enter")
-        await app.until_shown("Key of DeepSeek", "under tui-host and deepseek; into no file")
-        await app.press("enter")
-        await app.until_shown("the field is empty")
+        await app.reach("enter", "Key of DeepSeek", "under tui-host and deepseek; into no file")
+        await app.reach("enter", "the field is empty")
         await app.type(KEY)
         await app.until_shown("•" * len(KEY))
-        await app.press("enter")
-        await app.until_shown("the system's keyring is locked (KeyringLocked")
+        await app.reach("enter", "the system's keyring is locked (KeyringLocked")
         assert KEY not in app.text
     with having(keyrings.Kept()):
-        await app.press("enter")
-        await app.until_shown("deepseek/deepseek-chat · native")
+        await app.reach("enter", "deepseek/deepseek-chat · native")
         assert json.loads(kept.read_text()) == {"tui-host deepseek": KEY}
         assert app.host.redactor.text(f"it is {KEY}") == "it is ⟨secret:deepseek.api_key⟩"
         folder = app.host.settings.config_dir
         assert not [each for each in folder.rglob("*") if each.is_file() and KEY.encode() in each.read_bytes()]
-        await on_model_screen(app, "delete")
-        await app.until_shown("> ", "delete the key of deepseek", "in the system's keyring")
+        await on_model_screen(app, "delete", "> ", "delete the key of deepseek", "in the system's keyring")
         await app.press("enter")
         await app.until_told("the key of deepseek was deleted")
         assert json.loads(kept.read_text()) == {}
@@ -308,32 +290,25 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
 
 
 async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -> None:
-    await on_model_screen(app, "temp")
-    await app.until_shown("Options", "temperature", "not sent: the provider's own default")
-    await app.press("enter")
-    await app.until_shown("temperature for fast/openai, this session")
+    await on_model_screen(app, "temp", "Options", "temperature", "not sent: the provider's own default")
+    await app.reach("enter", "temperature for fast/openai, this session")
     await app.type("warm")
-    await app.press("enter")
-    await app.until_shown("not a number")
+    await app.reach("enter", "not a number")
     app.app.screen.query_one(Input).value = "0.25"
-    await app.press("enter")
-    await app.until_shown("for this session", "0.25")
+    await app.reach("enter", "for this session", "0.25")
     await app.press("escape")
     await app.ask("hello")
     assert json.loads(app.bodies("llm", "out")[-1])["temperature"] == 0.25
     await on_model_screen(app, "temp")
-    await app.press("enter")
-    await app.until_shown("temperature for fast/openai, this session")
+    await app.reach("enter", "temperature for fast/openai, this session")
     app.app.screen.query_one(Input).value = ""
-    await app.press("enter")
-    await app.until_shown("not sent: the provider's own default")
+    await app.reach("enter", "not sent: the provider's own default")
     assert app.session.options.temperature is app.host.sessions.new().options.temperature is None
     await app.press("escape")
 
     await app.send("/profile")
     await app.until_shown("no profile", "calculator", "json", "Use the tools.")
-    await app.press("enter")
-    await app.until_shown("fast/openai · json · calculator", "· the profile is calculator from here on")
+    await app.reach("enter", "fast/openai · json · calculator", "· the profile is calculator from here on")
     assert (app.session.profile, app.session.protocol) == ("calculator", "json")
     assert (app.host.sessions.profile, read_state(app).get("profile")) == ("calculator", "calculator")
     await app.send("/profile")
@@ -349,9 +324,8 @@ def read_state(app: Running) -> dict[str, object]:
 
 async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_by_groups(tmp_path: Path) -> None:
     async with running(tmp_path, config=OFF, size=(140, 45)) as app:
-        await on_model_screen(app, "")
-        await app.until_shown(
-            "> Model          ● demo/openai ", "demo/openai (in use): built in", "● native", "○ temperature"
+        await on_model_screen(
+            app, "", "> Model          ● demo/openai ", "demo/openai (in use): built in", "● native", "○ temperature"
         )
         assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
         assert "…" not in app.text
@@ -361,8 +335,7 @@ async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_b
         )
         await app.press("left")
         assert app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1
-        await app.press("enter")
-        await app.until_shown("demo/openai · hub+react")
+        await app.reach("enter", "demo/openai · hub+react")
         await app.pilot.resize_terminal(80, 24)
         await on_model_screen(app, "")
         for group, shown_first in (
@@ -432,14 +405,12 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
         before = json.loads(asked[-1])["messages"]
         assert app.messages[: len(before)] == before
 
-        await opened(app, "f5")
-        await app.until_shown("on screen")
+        await opened(app, "f5", "on screen")
         await delete(app)
         await app.until_told("This session is on the screen.")
         await app.press("escape", "ctrl+n")
         await app.until(lambda: first not in app.host.sessions)
-        await opened(app, "f5")
-        await app.until_shown("2 turns")
+        await opened(app, "f5", "2 turns")
         await delete(app, "delete again")
         await delete(app, "Sessions   1", "> ", "list tools")
         assert [info.title for info in store.sessions.list()] == ["list tools"]
@@ -463,9 +434,8 @@ CONTRACT = (
 
 async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document_by_its_number(app: Running) -> None:
     await opened(app, "f3")
-    await opened(app, "f1")
-    await app.until_shown(
-        "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(DOCUMENTS, 1))
+    await opened(
+        app, "f1", "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(DOCUMENTS, 1))
     )
     assert sorted(DOCUMENTS) == sorted(path.stem for path in paths.DOCUMENTS.glob("*.md"))
     view = shown(app).query_one(DocumentView)
@@ -484,8 +454,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     await app.until(lambda: document.current_source()[1].startswith("# ") and document.line_count() > 10)
     await app.press("z", "end", "escape", "f1")
     await app.until(lambda: isinstance(app.app.screen, ServersScreen))
-    await app.press("escape", "question_mark")
-    await app.until_shown("Where you were", "bring back earlier messages")
+    await app.reach("escape question_mark", "Where you were", "bring back earlier messages")
     await app.pilot.resize_terminal(60, 20)
     await app.until_shown("beside the chat stands")  # in a narrower window its lines are broken anew
 
@@ -494,9 +463,7 @@ async def test_with_ascii_asked_for_no_screen_draws_anything_else(tmp_path: Path
     text = '[ui]\nascii = true\n[servers.off]\ncommand = "never-started"\nenabled = false\n'
     async with running(tmp_path, config=text, size=(100, 30)) as app:
         for key, words in (("f1", "Help"), ("f3", "o off"), ("f4", "* demo/openai"), ("f5", "No sessions yet.")):
-            await opened(app, key)
-            await app.until_shown(words)
+            await opened(app, key, words)
             assert re.sub("[\u4e00-\u9fff]", "", app.text).isascii()
-        await app.press("f2")
-        await app.until_shown("Nothing sent yet.")
+        await app.reach("f2", "Nothing sent yet.")
         assert "│" not in app.text

@@ -35,8 +35,7 @@ async def test_a_toast_hides_neither_header_and_keys_nor_list_nor_prompt_nor_app
             await app.until(lambda: main.arrangement == "chat")
             await app.until_shown("Ask anything", "/rules ends it.")
             assert not hidden()
-            await app.press("f2")
-            await app.until_shown("2 MCP", "/rules ends it.")
+            await app.reach("f2", "2 MCP", "/rules ends it.")
             assert not hidden()
             await app.press("f2")
             await app.until(lambda: main.arrangement == "chat")
@@ -122,6 +121,5 @@ async def test_chat_cards_calls_header_and_the_servers_page_show_masks(tmp_path:
         await app.press("tab")
         while ">▸ log" not in app.text:
             await app.press("down")
-        await app.press("enter")
-        await app.until_shown(f"error     db: logged {HIDDEN}")
+        await app.reach("enter", f"error     db: logged {HIDDEN}")
         assert "hunter2" not in app.text

@@ -161,8 +161,7 @@ async def test_the_values_of_an_answer_lead_to_their_results_or_are_from_nowhere
     async def values(*shown: str) -> None:
         await app.until_idle()
         app.transcript.focus()
-        await app.press("o")
-        await app.until_shown(*shown)
+        await app.reach("o", *shown)
         await app.press("enter")
 
     await app.until_ready()
