@@ -112,6 +112,8 @@ def test_the_forms_of_a_delta_are_read() -> None:
         ({"reasoning": "hm", "reasoning_content": "hm"}, "", "hm"),
         ({"reasoning_details": [{"type": "reasoning.text", "text": "hm"}]}, "", "hm"),
         ({"content": "a", "tool_calls": None}, "a", ""),
+        # Where the server tells thinking apart, text is text.
+        ({"reasoning": "hm", "content": "<think>is a tag\n</think>\n"}, "<think>is a tag\n</think>\n", "hm"),
     ):
         fold = fold_of("openai", chunk(delta), chunk(finish="stop"), DONE)
 
@@ -373,12 +375,6 @@ def test_thinking_within_the_text_is_told_apart_however_it_is_cut(text: str) -> 
         pieces = [text[start : start + size] for start in range(0, len(text), size)]
         fold = fold_of("openai", *(chunk({"content": piece}) for piece in pieces), chunk(finish="stop"), DONE)
         assert (fold.thinking, fold.text) == FORMS[text]
-
-
-def test_where_the_server_tells_thinking_apart_text_is_text() -> None:
-    said = "<think>is a tag\n</think>\n"
-    fold = fold_of("openai", chunk({"reasoning": "hm"}), chunk({"content": said}), chunk(finish="stop"), DONE)
-    assert (fold.thinking, fold.text) == ("hm", said)
 
 
 INSPECT = "look at the request: in the inspector, or by tui-host sessions show last"
