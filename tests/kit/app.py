@@ -165,7 +165,7 @@ class Running:
         await self.until(lambda: any(words in message for message in self.told))
 
     async def until_asked(self) -> None:
-        await self.until(lambda: self.approval is not None and self.approval.is_armed)
+        await self.until(lambda: (it := self.approval) is not None and it.is_armed and it.current.open)
 
     async def decide(self, key: str) -> None:
         await self.until_asked()
