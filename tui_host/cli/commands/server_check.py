@@ -177,32 +177,33 @@ async def check_server(status: ServerStatus, recorder: Recorder, misfits: Misfit
     if status.malformed:
         first = noise[0] if noise else ""
         checked.note("mistake", f"{status.malformed:,} lines on standard output are no JSON-RPC: «{first}»")
-    if status.state == "ready":
-        unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
-        for notice in unlisted:
-            checked.note("mistake", notice)
-        resources = (*status.resources, *status.templates)
-        for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
-            is_told = any(notice.startswith(name) for notice in unlisted)
-            if name in mapping(status.capabilities) and not listed and not is_told:
-                checked.note("advice", f"it declares {name} and has none")
-            # Tools without a description are named one by one: a model needs theirs most.
-            bare = [item.name or "?" for item in listed if not item.description and name != "tools"]
-            if bare:
-                checked.note("advice", f"{name} without a description: {', '.join(bare[:_NAMES])}")
-        for tool in status.tools:
-            await _check_tool(checked, tool, misfits)
-        # Names that a dialect's rule changes.
-        offered = [(tool.server, tool.name) for tool in status.tools if tool.problem is None]
-        changed: dict[tuple[str, str], list[str]] = {}
-        for dialect in DIALECTS.values():
-            table = NameTable.make(offered, dialect.name_rule)
-            for server, tool in offered:
-                name = table.names[server, tool]
-                if name != f"{server}__{tool}":
-                    changed.setdefault((tool, name), []).append(dialect.name)
-        for (tool, name), dialects in changed.items():
-            checked.note("advice", f"a model sees it as {name} ({', '.join(dialects)})", tool)
+    if status.state != "ready":
+        return checked
+    unlisted = [notice for notice in status.notices if "cannot be listed" in notice or ": page " in notice]
+    for notice in unlisted:
+        checked.note("mistake", notice)
+    resources = (*status.resources, *status.templates)
+    for name, listed in (("tools", status.tools), ("resources", resources), ("prompts", status.prompts)):
+        is_told = any(notice.startswith(name) for notice in unlisted)
+        if name in mapping(status.capabilities) and not listed and not is_told:
+            checked.note("advice", f"it declares {name} and has none")
+        # Tools without a description are named one by one: a model needs theirs most.
+        bare = [item.name or "?" for item in listed if not item.description and name != "tools"]
+        if bare:
+            checked.note("advice", f"{name} without a description: {', '.join(bare[:_NAMES])}")
+    for tool in status.tools:
+        await _check_tool(checked, tool, misfits)
+    # Names that a dialect's rule changes.
+    offered = [(tool.server, tool.name) for tool in status.tools if tool.problem is None]
+    changed: dict[tuple[str, str], list[str]] = {}
+    for dialect in DIALECTS.values():
+        table = NameTable.make(offered, dialect.name_rule)
+        for server, tool in offered:
+            name = table.names[server, tool]
+            if name != f"{server}__{tool}":
+                changed.setdefault((tool, name), []).append(dialect.name)
+    for (tool, name), dialects in changed.items():
+        checked.note("advice", f"a model sees it as {name} ({', '.join(dialects)})", tool)
     return checked
 
 
