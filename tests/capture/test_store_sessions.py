@@ -129,10 +129,10 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     store = Store.open(path)
     store.redactor = Redactor([("KEY", "hunter2-hunter2")])
     marks = RowMarks(store, SESSION)
-    for seq in (4, 9, 7, 9):
-        marks.toggle(("capture-1", seq))
+    for seq, note in ((4, ""), (9, ""), (7, ""), (9, None)):
+        marks.write(("capture-1", seq), note)
     marks.write(("capture-1", 4), "why hunter2-hunter2?")
-    RowMarks(store, "another").toggle(("capture-1", 4))
+    RowMarks(store, "another").write(("capture-1", 4), "")
     assert store.close()
 
     store = Store.open(path)
@@ -146,7 +146,7 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     marks = RowMarks(None, SESSION)  # nothing is kept here
     marks.write(("c", 1), "here")
     assert (marks.notes, marks.revision) == ({("c", 1): "here"}, 1)
-    marks.toggle(("c", 1))
+    marks.write(("c", 1), None)
     assert not marks.notes
 
 

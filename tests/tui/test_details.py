@@ -147,11 +147,11 @@ def test_a_request_is_compared_with_the_one_that_was_marked_last_in_another_sess
     first, second = Wires(), Wires()
     marked = first.request(asking("s", "a"), 0, exchange="x0")
     rows = [second.request(asking("s", *"bc"[:number]), number, exchange=f"x{number}") for number in range(2)]
-    first.row_marks.toggle((marked.capture, marked.seq))
+    first.row_marks.write((marked.capture, marked.seq), "")
     second.elsewhere = first.marked_last()
     shown = "\n".join(drawn(page_of("Changes", second, rows[1], set())))
     assert f"changes of LLM 2 since LLM 1 of {first.row_marks.session}, which is marked" in shown
-    second.row_marks.toggle((rows[0].capture, rows[0].seq))
+    second.row_marks.write((rows[0].capture, rows[0].seq), "")
     assert second.compared(rows[1]) == rows[0]
 
 

@@ -46,8 +46,8 @@ class LadderExchange:
     request: int = -1  # the row of the request, or of its first frame
     response: int = -1  # the row of the response, of an exchange without frames the request's
     _refusal: int = -1  # the row of the frame in a refusal's body, which represents the refusal
-    _asked: Mapping[str, Value] = field(default_factory=dict[str, Value])  # what rows have from the head of the request
-    _answered: Mapping[str, Value] = field(default_factory=lambda: {"head": ()})  # and from that of the response
+    asked: Mapping[str, Value] = field(default_factory=dict[str, Value])  # what rows have from the head of the request
+    answered: Mapping[str, Value] = field(default_factory=lambda: {"head": ()})  # and from that of the response
     _head: Head = _NO_HEAD  # of the response
     _body: bytes = b""  # the beginning of a refusal's
     _mark: bytes = b""  # of the body's events
@@ -70,8 +70,8 @@ class LadderExchange:
                 self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
         elif record.kind == "request":
             method = head.method or ""
-            self._asked = {"method": method, "url": head.url or "", "head": headers, "request_seq": record.seq}
-            values = self._asked
+            self.asked = {"method": method, "url": head.url or "", "head": headers, "request_seq": record.seq}
+            values = self.asked
             if record.malformed == MISSING:
                 values = {**values, "malformed": "", "missing": True, "words": MISSING}
             if is_of_model:
@@ -80,7 +80,7 @@ class LadderExchange:
                 self.request = self.response = rows.add(record, "mcp", "request", **values, state="open", size=0)
         elif record.kind == "response":
             self._head = head
-            self._answered = {"status": head.status or 0, "head": headers, "response_seq": record.seq}
+            self.answered = {"status": head.status or 0, "head": headers, "response_seq": record.seq}
             if is_of_model:
                 is_plain = head.value("content-encoding") in {"", "identity"}
                 kind = head.value("content-type").partition(";")[0].strip()
@@ -102,10 +102,6 @@ class LadderExchange:
         elif self.request >= 0 and rows.partner(self.request) is None:
             rows.leave(self.request)
 
-    def carrier(self, direction: Direction | None) -> Mapping[str, Value]:
-        """Return what a frame's row has from the exchange that carries it."""
-        return self._asked if direction == "out" else {**self._asked, **self._answered, "status": 0}
-
     def carried(self, number: int) -> None:
         """Note that a frame of the exchange has become a row."""
         if self.request < 0:
@@ -114,7 +110,7 @@ class LadderExchange:
             self._refusal = number
 
     def _add_answer(self, record: Record) -> None:
-        values: dict[str, Value] = {**self._asked, **self._answered, "outward": False, "state": "open", "size": 0}
+        values: dict[str, Value] = {**self.asked, **self.answered, "outward": False, "state": "open", "size": 0}
         self.response = self._rows.add(record, "llm", "response", **values)
         if self.request >= 0:
             self._rows.pair(self.request, self.response)
@@ -122,7 +118,7 @@ class LadderExchange:
     def _end(self, record: Record) -> None:
         rows, ending, status = self._rows, read_ending(record.data), self._head.status or 0
         is_of_model = record.wire == "llm"
-        offers_no_stream = not is_of_model and (self._asked.get("method"), status) == _NO_STREAM
+        offers_no_stream = not is_of_model and (self.asked.get("method"), status) == _NO_STREAM
         is_refused = status >= 400 and not offers_no_stream
         words = ending.error or ("no stream offered" if offers_no_stream else "")
         if is_refused and not words:
@@ -161,7 +157,7 @@ class LadderExchange:
             if is_refused and (is_missing or not words):
                 words = " · ".join(filter(None, (next(phrases, f"HTTP {status}"), words)))
             words = words or ending.reason
-            values = {**self._asked, **self._answered, "outward": False, "size": ending.size, "error": True}
+            values = {**self.asked, **self.answered, "outward": False, "size": ending.size, "error": True}
             lane = "llm" if is_of_model else "mcp"
             number = rows.add(record, lane, "fault", **values, state=state, words=words)
             if self.request >= 0:
@@ -171,7 +167,8 @@ class LadderExchange:
         elif is_missing and self.request >= 0 and rows.rows.text("state", self.request) == "open":
             asked = rows.rows[self.request]
             values = {"method": asked.method, "tool": asked.tool, "rpc_id": asked.rpc_id, "calls": asked.calls}
-            values |= {**self.carrier("in"), "turn": asked.turn, "step": asked.step, "answer": True, "missing": True}
+            values |= {"turn": asked.turn, "step": asked.step, "answer": True, "missing": True}
+            values |= {**self.asked, **self.answered, "status": 0}
             number = rows.add(record, "mcp", "frame", **values, size=0, words=words)
             rows.pair(self.request, number)
             rows.change(self.request, state="done")
@@ -371,8 +368,11 @@ class Ladder:
         words = head.words
         if head.kind == "malformed" and not words:
             words = record.data[:800].decode("utf-8", "backslashreplace").strip().partition("\n")[0][:200]
-        values: dict[str, Value] = {
-            **({} if exchange is None else exchange.carrier(record.direction)),
+        values: dict[str, Value] = {}
+        if exchange is not None:  # what the row has from the exchange that carries it
+            way = exchange.asked if record.direction == "out" else {**exchange.asked, **exchange.answered, "status": 0}
+            values.update(way)
+        values |= {
             "method": head.method,
             "rpc_id": head.id,
             "answer": head.answers,

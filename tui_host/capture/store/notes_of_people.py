@@ -42,10 +42,6 @@ class RowMarks:
             return {(str(capture), int(seq or 0)): str(note) for capture, seq, note in rows}
         return {}
 
-    def toggle(self, row: tuple[str, int]) -> None:
-        """Mark a row, or remove its mark and its note."""
-        self.write(row, None if row in self.notes else "")
-
     def write(self, row: tuple[str, int], note: str | None) -> None:
         """Write a note on a row, and mark the row; None removes both. The note passes the store's redactor."""
         self.revision += 1

@@ -255,7 +255,8 @@ class Inspector(Container):
     def action_mark(self) -> None:
         row, source = self.chosen(), self.ladder.source
         if row is not None and source is not None:
-            source.row_marks.toggle((row.capture, row.seq))
+            key, marks = (row.capture, row.seq), source.row_marks
+            marks.write(key, None if key in marks.notes else "")
             self.ladder.redraw()
             self.sync()
 
