@@ -103,12 +103,6 @@ class AnswerReader(ABC):
         if isinstance(text, str) and text:
             self.events.append(ThinkingDelta(text=text, tag=tag, start=self.start, end=self.end))
 
-    def say(self, kind: str, words: JSON) -> None:
-        if kind == "thinking":
-            self.thinking(words)
-        else:
-            self.text(words)
-
     def end_part(self, kind: Literal["text", "thinking"], echo: Mapping[str, JSON] | None = None) -> None:
         kept: JSON = {self.dialect: echo} if echo else None
         self.events.append(PartEnded(kind=kind, echo=kept, start=self.start, end=self.end))

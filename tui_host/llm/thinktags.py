@@ -45,7 +45,8 @@ class TaggedReader(AnswerReader):
     def tagged(self, text: str) -> None:
         """Add text in which tags count."""
         if self._state == "text" and not self._held and "<" not in text:  # nearly every piece
-            self._say(text)
+            self._said.append(text)
+            self.text(text)
             return
         text, self._held = self._held + text, ""
         while text:

@@ -226,7 +226,7 @@ class MessagesReader(AnswerReader):
         block = self._add(event, value)
         if block.kind in {"text", "thinking"}:
             block.first_text = text_or_empty(value.get(block.kind))
-            self.say(block.kind, block.first_text)
+            (self.thinking if block.kind == "thinking" else self.text)(block.first_text)
         elif block.kind == "tool_use":
             echo = {name: member for name, member in value.items() if name not in _OF_CALL and member is not None}
             block.call = self.call(None, value.get("id"), value.get("name"), echo)
@@ -248,7 +248,7 @@ class MessagesReader(AnswerReader):
                 if begun and text == begun:  # some gateways repeat what the block began with
                     self.repeat()
                 else:
-                    self.say(block.kind, text)
+                    (self.thinking if block.kind == "thinking" else self.text)(text)
             case "signature_delta":
                 block.value["signature"] = delta.get("signature")
             case "input_json_delta":

@@ -199,7 +199,8 @@ class GeminiReader(AnswerReader):
     @override
     def event(self, value: dict[str, JSON], data: bytes) -> None:
         # Requests never ask for several candidates.
-        candidate, feedback = mapping(next(iter(items(value.get("candidates"))), None)), value.get("promptFeedback")
+        candidates, feedback = value.get("candidates"), value.get("promptFeedback")
+        candidate = mapping(candidates[0]) if isinstance(candidates, list) and candidates else None
         if value.keys().isdisjoint(self.answers) or ("error" in value and fault_in(value) is not None):
             self.outside(value)
             return
@@ -207,7 +208,8 @@ class GeminiReader(AnswerReader):
         if candidate:
             for number, part in enumerate(items(mapping(candidate.get("content")).get("parts"))):
                 self._part(part, number, data)
-            if grounding := mapping(candidate.get("groundingMetadata")):
+            if "groundingMetadata" in candidate:
+                grounding = mapping(candidate["groundingMetadata"])
                 queries = grounding.get("webSearchQueries")
                 self.used("google_search" if queries else "", {"queries": queries})
                 self.cite(grounding.get("groundingChunks"))
@@ -251,7 +253,7 @@ class GeminiReader(AnswerReader):
         echo = {name: value for name, value in part.items() if not (has_text and name in {"text", "thought"})}
         if echo and self._words == kind:  # two texts are joined only if neither carries data to send back
             self.end_part(kind)
-        self.say(kind, text)
+        (self.thinking if kind == "thinking" else self.text)(text)
         if echo:
             self.end_part(kind, echo)
         if echo or text:
