@@ -105,14 +105,15 @@ class Running:
             self.app.post_message(events.Key(key, character))
         await self.pilot.pause()
 
-    async def type(self, text: str) -> None:
+    async def type(self, text: str, *words: str) -> None:
         names = {" ": "space", "\n": "ctrl+j"}
         await self.press_at_once(*(names.get(letter, letter) for letter in text))
+        await self.until_shown(*words)
 
     def write(self, text: str) -> None:
         self.prompt.load_text(text)
 
-    async def send(self, text: str) -> None:
+    async def send(self, text: str, *words: str) -> None:
         """Write a message and send it. Returns once a question stands in the chat, so that `until_idle` waits for its turn."""
         items = len(self.session.conversation)
         self.write(text)
@@ -121,6 +122,7 @@ class Running:
             with anyio.move_on_after(2):  # a message that is kept back adds nothing
                 while len(self.session.conversation) == items:
                     await anyio.sleep(0.005)
+        await self.until_shown(*words)
 
     async def ask(self, text: str) -> None:
         await self.send(text)
@@ -156,7 +158,7 @@ class Running:
 
     async def until_shown(self, *words: str) -> None:
         def is_shown() -> bool:
-            text = self.text
+            text = self.text if words else ""
             return all(word in text for word in words)
 
         await self.until(is_shown, every=0.05)
@@ -253,12 +255,11 @@ class Running:
 
     def bodies(self, wire: str, direction: str) -> list[bytes]:
         """Requests (`out`) to the model or frames of the servers, as their bytes were recorded, oldest first."""
-        recorder = self.host.recorder
-        assert recorder is not None
-        recorder.flush()  # what has just moved may not be shown yet
+        assert self.host.recorder is not None
+        self.host.recorder.flush()  # what has just moved may not be shown yet
         return [
             record.data
-            for record in recorder.since(0, limit=10**6)
+            for record in self.host.recorder.since(0, limit=10**6)
             if record.wire == wire and record.direction == direction and record.kind in {"request", "frame"}
         ]
 

@@ -101,16 +101,14 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.press("A")
     await app.until_told("/rules ends it")
     await app.until_idle()
-    await app.send('call math.add {"a": 2, "b": 2}')
-    await app.until_shown("session rule")
+    await app.send('call math.add {"a": 2, "b": 2}', "session rule")
     await app.until_idle()
     assert calls(app)[1].by == "rule"
     await app.send('call math.subtract {"a": 2, "b": 2}')
     await app.decide("n")  # another tool asks
     await app.until_idle()
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
-    await app.send("/rules")
-    await app.until_shown("These tools run unasked", "> math.add", "math.subtract", "enter take")
+    await app.send("/rules", "These tools run unasked", "> math.add", "math.subtract", "enter take")
     await app.press("enter")
     await app.until(lambda: app.app.screen is app.main)
     assert app.session.policy.grants == [other]

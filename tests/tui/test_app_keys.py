@@ -62,8 +62,7 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.until_shown(
         "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
     )
-    await app.type("promises")
-    await app.until_shown("read: promises", "what always holds")
+    await app.type("promises", "read: promises", "what always holds")
     await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
     await app.press("ctrl+p")
@@ -200,10 +199,8 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
 
 
 async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(app: Running) -> None:
-    await app.type("/")
-    await app.until_shown("/help")
-    await app.type("mc")
-    await app.until_shown("> /mcp")
+    await app.type("/", "/help")
+    await app.type("mc", "> /mcp")
     await app.press("tab", "enter")
     assert isinstance(app.app.screen, ServersScreen)
     await app.press("escape")
@@ -240,8 +237,7 @@ async def test_another_session_is_one_key_away_while_a_question_waits_and_nothin
     await app.decide("y")
     await app.until_idle()
     await app.until_shown("approved once, by you")
-    await app.send("error hang")
-    await app.until_shown("waiting for fast/openai", "escape stops")
+    await app.send("error hang", "waiting for fast/openai", "escape stops")
     await app.send("and this is for later")
     await app.until_told("A turn is running")
     assert app.prompt.text == "and this is for later"

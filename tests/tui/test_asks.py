@@ -502,8 +502,7 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
     async with running(tmp_path, config=CONFIG) as app:
         await app.until_ready()
         await app.until(app.main.offers.prompts)
-        await app.send("/rich:hello")
-        await app.until_shown("hello from the server", "enter sends them")
+        await app.send("/rich:hello", "hello from the server", "enter sends them")
         await sends(app)
         await app.until(lambda: app.main.offers.suggestions("rich:"))
         await at(app, "see @rich:note://o")
@@ -520,8 +519,7 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
         assert given[1][1] == b"hello from the server"
         assert b"the first note" in given[2][1]
         assert '<resource server=\\"rich\\" uri=\\"note://one\\">\\nthe first note' in json.dumps(app.messages[-1])
-        await app.send("call rich.touch {}")
-        await app.until_shown("rich says that note://one changed")
+        await app.send("call rich.touch {}", "rich says that note://one changed")
         assert [note.server for note in app.items(NoteItem)] == ["rich"]
         await app.until_idle()
         read = sum(b"resources/read" in frame for frame in app.bodies("mcp", "out"))

@@ -158,8 +158,7 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     await opened(app, "f3")
     # Its lists are filtered while words are typed.
     await app.press("slash")
-    await app.type("sub")
-    await app.until_shown("tools (1 of 4)", "subtract")
+    await app.type("sub", "tools (1 of 4)", "subtract")
     assert "multiply" not in app.text
     await app.reach("enter escape", "> ● math", "next request: 4 tools, ~", "bytes tokens", "tools (4)", "multiply")
     view = shown(app).query_one(PageLines)
@@ -231,8 +230,7 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     await on_model_screen(app, "bare", "does not answer: is it running? check base_url; cannot connect")
     await app.press("enter")
     await app.until(lambda: shown(app).query_one(Input).value == "bare/")
-    await app.type("gpt-9")
-    await app.until_shown("bare/gpt-9", "as typed")
+    await app.type("gpt-9", "bare/gpt-9", "as typed")
     await app.reach("enter", "bare/gpt-9 · native")
     await on_model_screen(app, "nobody/x", "No model has this name.")
     await app.press("enter")
@@ -254,8 +252,7 @@ def having(backend: KeyringBackend) -> Generator[None]:
 
 async def on_model_screen(app: Running, text: str, *words: str) -> None:
     await opened(app, "f4")
-    await app.type(text)
-    await app.until_shown(*words)
+    await app.type(text, *words)
 
 
 async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgotten(
@@ -270,8 +267,7 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         await app.until_shown("> Model          ○ deepseek/deepseek-chat")
         await app.reach("enter", "Key of DeepSeek", "under tui-host and deepseek; into no file")
         await app.reach("enter", "the field is empty")
-        await app.type(KEY)
-        await app.until_shown("•" * len(KEY))
+        await app.type(KEY, "•" * len(KEY))
         await app.reach("enter", "the system's keyring is locked (KeyringLocked")
         assert KEY not in app.text
     with having(keyrings.Kept()):
@@ -306,13 +302,11 @@ async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -
     assert app.session.options.temperature is app.host.sessions.new().options.temperature is None
     await app.press("escape")
 
-    await app.send("/profile")
-    await app.until_shown("no profile", "calculator", "json", "Use the tools.")
+    await app.send("/profile", "no profile", "calculator", "json", "Use the tools.")
     await app.reach("enter", "fast/openai · json · calculator", "· the profile is calculator from here on")
     assert (app.session.profile, app.session.protocol) == ("calculator", "json")
     assert (app.host.sessions.profile, read_state(app).get("profile")) == ("calculator", "calculator")
-    await app.send("/profile")
-    await app.until_shown("no profile")
+    await app.send("/profile", "no profile")
     await app.press("down", "enter")
     await app.until(lambda: app.session.profile == "")
     assert "profile" not in read_state(app)
