@@ -22,6 +22,7 @@ from textual.pilot import Pilot
 from typing_extensions import override
 
 from tests.kit.app import Running
+from tests.llm.protocols.answers import NUMBERS
 from tests.tui.inspector_wires import Wires, a_turn, connected
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder, SystemClock
@@ -50,11 +51,6 @@ LEAST = {"textual-light": 2.97, "textual-dark": 3.0}
 """Contrast of the faintest words: placeholders, what is switched off, a theme's palest colours. Source: WCAG 2.2, 1.4.11."""
 MOMENT_NS = 1_700_000_000_000_000_000
 
-NUMBERS: JSON = {
-    "type": "object",
-    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-    "required": ["a", "b"],
-}
 TOOLS = tuple(
     Tool(
         server="math",

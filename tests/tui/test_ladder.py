@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.tui.inspector_wires import Wires, a_turn, connected, events_of, to_json
+from tests.tui.inspector_wires import Wires, a_session, events_of, to_json
 from tui_host.answers.masks import Mask
 from tui_host.capture.ladder.row import Row, RowTable
 from tui_host.capture.ladder.sections import Sections
@@ -171,9 +171,7 @@ def test_a_request_says_that_the_model_has_changed_since_the_turn_before() -> No
 
 
 def session() -> Wires:
-    wires = Wires()
-    connected(wires)
-    a_turn(wires)
+    wires = a_session()
     wires.response(wires.ladder.rows[-1], 4.0, *events_of({"content": "It is 30 工具."}))
     refused = wires.response(wires.listing(5.0, exchange="x9"), 5.2, b'{"error":{"message":"slow down"}}', status=429)
     wires.end(refused, 5.3)
