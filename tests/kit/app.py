@@ -180,11 +180,10 @@ class Running:
         await self.pilot.pause()
 
     async def until_ready(self) -> None:
-        def is_ready() -> bool:
-            pool = self.host.pool
-            return pool is not None and all(status.state in {"ready", "disabled"} for status in pool.statuses())
-
-        await self.until(is_ready)
+        await self.until(lambda: self.host.pool is not None)
+        pool = self.host.pool
+        assert pool is not None
+        await self.until(lambda: all(status.state in {"ready", "disabled"} for status in pool.statuses()))
 
     # Knowing.
 
