@@ -53,6 +53,9 @@ COMMANDS = (
     CommandRow("tap stdio", "in front of a stdio server's command", "tap", reads_settings=False, runs_command=True),
     CommandRow("tap llm", "in front of a model's API", "tap", reads_settings=False),
     CommandRow("tap http", "in front of an MCP server behind a URL", "tap", reads_settings=False),
+    CommandRow(
+        "tap run", "start another host behind taps, for one run", "tap_run", reads_settings=False, runs_command=True
+    ),
     CommandRow("tap install", "write stdio taps into a host's configuration", "tap_install", reads_settings=False),
     CommandRow("tap uninstall", "remove the taps again", "tap_install", reads_settings=False),
     CommandRow("tap-recorder", "", "tap", reads_settings=False, runs_command=True),

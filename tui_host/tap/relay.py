@@ -153,8 +153,9 @@ class RecorderChild:
     It is there once this is made: it also ends the server of a relay that is killed.
     """
 
-    def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None], told_to: int = 2) -> None:
         self._ring = ring
+        self._told_to = told_to  # the descriptor for what recorders say
         self._words = words
         self._tell = tell
         self._tell_once = told_once(tell)
@@ -191,7 +192,7 @@ class RecorderChild:
             if process is not None:
                 # Through the relay: whoever reads the tap's standard error would else wait for the recorder's end too.
                 while notice := read(self._notices.fileno()):
-                    write(2, notice)
+                    write(self._told_to, notice)
                 code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
                 self._lifeline.close()
             words[IS_WELL] = 0  # a dead recorder can no longer take it back

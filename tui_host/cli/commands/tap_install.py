@@ -88,7 +88,7 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
     """Write or remove taps in a host's configuration; returns the exit code. `agreed` replaces asking on the terminal."""
     host, names = known_host(args.words[0]), args.words[1:]
     is_install = args.command == "tap install"
-    program = _program(args.data_dir, environment) if is_install else ()  # without a program, taps are removed
+    program = own_program(args.data_dir, environment) if is_install else ()  # without a program, taps are removed
     paths = _paths(host, args.file, environment)
     plans = [_planned(files.read(path), host, names, program) for path in paths]
     configured = sorted({name for plan in plans for name in plan.names})
@@ -103,7 +103,7 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
             diagnostics.write(visible(plan.difference()))
     left = [server for plan in plans for server in plan.skipped]
     if is_install or names:
-        _tell_left(left)
+        tell_left(left)
     code = diagnostics.FAILED if names and not all(server.is_done for server in left) else diagnostics.DONE
     changed = [plan for plan in plans if plan.data != plan.file.data]
     copies: dict[Path, Path | None] = {}
@@ -146,7 +146,7 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
     return existing
 
 
-def _program(folder: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+def own_program(folder: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the command by which a host starts a tap. Names the data folder, which may be another in the host's environment."""
     own = own_command(Path(sys.argv[0]), Path(sys.executable))
     if "archive-v0" in own[0]:
@@ -176,7 +176,8 @@ def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Seq
     )
 
 
-def _tell_left(left: Sequence[SkippedServer]) -> None:
+def tell_left(left: Sequence[SkippedServer]) -> None:
+    """Say which servers are left unchanged, and why."""
     port = 8322
     for server in left:
         why = server.why

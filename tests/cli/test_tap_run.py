@@ -1,0 +1,72 @@
+"""`tap run`: another host's command behind taps, which does, says and ends as it would without them."""
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.demo.running import model_at
+from tests.kit.program import Programs
+
+AGENT = (sys.executable, str(Path(__file__).with_name("agent.py")))
+SLEEPS = (sys.executable, "-c", "import time\nprint('up', flush=True)\ntime.sleep(90)")
+
+
+@pytest.fixture(scope="module")
+def model() -> Generator[str]:
+    with model_at("--pace", "0") as (_, port):
+        yield f"http://127.0.0.1:{port}/v1"
+
+
+def test_a_host_that_is_told_by_a_variable_and_a_file_is_recorded_as_one_story_and_its_file_stays(
+    program: Programs, model: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "mcp.json"
+    server = {"command": sys.executable, "args": ["-m", "tui_host.demo.servers", "math"]}
+    before = json.dumps({"mcpServers": {"sums": server}})
+    file.write_text(before)
+    words = ("tap", "run", "--data-dir", tmp_path / "data", "--llm-env", "AGENT_URL", "--mcp-config", file, "--")
+    ended = program.run(*words, *AGENT, file, env={"AGENT_URL": model, "TMPDIR": str(tmp_path)})
+    assert (ended.code, ended.text) == (7, "`add` answered `3`\n")
+    last = ended.err.splitlines()[-1]
+    told = re.fullmatch(r"tui-host: 1 call · [\d,]+ → [\d,]+ tokens · tui-host sessions show (\S+)", last)
+    assert told is not None
+    shown = program.run("sessions", "show", told[1], "--data-dir", tmp_path / "data")
+    assert "**Call** `sums.add`" in shown.text
+    assert "tap stdio sums" in shown.text
+    assert file.read_text() == before
+    assert [*tmp_path.iterdir()] == [file, tmp_path / "data"] or [*tmp_path.iterdir()] == [tmp_path / "data", file]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
+def test_a_signal_reaches_the_command_and_the_tap_ends_as_the_command_does(
+    program: Programs, model: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    words = ("tap", "run", "--data-dir", tmp_path, "--llm-env", "AGENT_URL", "--upstream", model, "--")
+    running = program.start(*words, *SLEEPS)
+    running.until(lambda: b"up" in running.out.data, "the command")
+    running.signal(number)
+    ended = running.wait()
+    assert ended.code == -number
+    assert ended.left == ()
+    assert "0 calls" in ended.err
+
+
+def test_what_cannot_be_started_is_told_in_a_line(program: Programs, tmp_path: Path) -> None:
+    words = ("tap", "run", "--data-dir", tmp_path / "data")
+    known = ("--llm-env", "AGENT_URL", "--upstream", "http://127.0.0.1:9/v1")
+    tries = {
+        (*words, *known, "--", "no-such-host"): (1, "no-such-host: cannot be started: No such file or directory"),
+        (*words, "--", "no-such-host"): (2, "unknown host no-such-host"),
+        (*words, "--llm-env", "AGENT_URL", "--", "true"): (2, "AGENT_URL is not set"),
+        (*words, *known): (2, "no command after --"),
+    }
+    for typed, (code, said) in tries.items():
+        ended = program.run(*typed)
+        assert (ended.code, ended.out, ended.err.count("\n")) == (code, b"", 1), typed
+        assert said in ended.err
+    assert not (tmp_path / "data").exists()

@@ -1,0 +1,112 @@
+"""Runs a host's command in this terminal with taps around it, and ends as the command does.
+
+The command stays in the tap's process group, as under `env` or `time`: a terminal's signals reach both, and pipes and job
+control work as without a tap. Signals that were sent to the tap alone are passed on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+
+import anyio
+
+from tui_host.capture.session_summary import session_id
+from tui_host.errors import TuiHostError
+from tui_host.tap.http.relay import Relay, bound
+from tui_host.tap.http.upstream import Upstream
+from tui_host.tap.relay import IGNORED_BY_PYTHON, RecorderChild, Ring, recorder_words
+
+OF_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
+PASSED = (*OF_TERMINAL, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT, signal.SIGUSR1, signal.SIGUSR2)
+
+
+class RunTap:
+    """An HTTP tap on a free port of this machine. Its recorder starts with the first exchange, or when asked."""
+
+    def __init__(
+        self, wire: str, name: str, upstream: Upstream, data_dir: str, tell: Callable[[str], None], notices: int
+    ) -> None:
+        self._ring = Ring()
+        self._tell, self._notices = tell, notices
+        self._recorder: RecorderChild | None = None
+        self.words = recorder_words(wire, name, data_dir=data_dir)
+        is_mcp = wire == "http"
+        self.relay = Relay(bound(0, upstream), upstream, is_mcp=is_mcp, report=self._report, tell=tell)
+        self.url = self.relay.origin + upstream.url.path
+
+    @property
+    def session(self) -> str:
+        """The id of the tap's session."""
+        *_, began_ns, seed = self.words
+        return session_id(int(began_ns), bytes.fromhex(seed))
+
+    def begin(self) -> None:
+        """Start the recorder if it is not running yet."""
+        if self._recorder is None:
+            self._recorder = RecorderChild(self._ring, self.words, self._tell, self._notices)
+
+    def end(self) -> None:
+        """End the recorder, if there is one."""
+        if self._recorder is not None:
+            self._recorder.end()
+
+    def _report(self, kind: bytes, number: int, data: bytes) -> None:
+        self._ring.add(kind, number, data)
+        self.begin()
+
+
+async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: Sequence[RunTap]) -> int:
+    """Run a command behind taps until it ends; returns its status as `os.waitpid` does. Raises TuiHostError if it cannot start.
+
+    The first tap has a session from the start, the others from their first exchange on.
+    """
+    async with AsyncExitStack() as relays:
+        for tap in taps:
+            await relays.enter_async_context(tap.relay.listening())
+        # One that is switched off (nohup) stays off in the command too.
+        heeded = [number for number in PASSED if signal.getsignal(number) is not signal.SIG_IGN]
+        with anyio.open_signal_receiver(signal.SIGCHLD, *heeded) as signals:
+            process = _start(command, variables)
+            for tap in taps[:1]:
+                tap.begin()  # only now: the command gets nothing of a recorder
+            async for number in signals:
+                if number == signal.SIGCHLD:
+                    status = _news_of(process)
+                    if status is not None and not os.WIFSTOPPED(status):
+                        return status
+                    if status is not None:
+                        os.kill(os.getpid(), signal.SIGSTOP)  # the shell takes over, and later continues both
+                elif number not in OF_TERMINAL or not _is_foreground():
+                    with suppress(ProcessLookupError):
+                        os.kill(process, number)
+    raise AssertionError("signals end")
+
+
+def _start(command: Sequence[str], variables: Mapping[str, str]) -> int:
+    """Start the command in this process group; returns its process."""
+    try:
+        return os.posix_spawnp(command[0], tuple(command), variables, setsigdef=IGNORED_BY_PYTHON)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise TuiHostError(f"cannot be started: {why}", command[0], "install it, or give its full path") from error
+
+
+def _news_of(process: int) -> int | None:
+    """Return the status of a process that has ended or was stopped; None if neither happened."""
+    changed, status = os.waitpid(process, os.WNOHANG | os.WUNTRACED)
+    return status if changed else None
+
+
+def _is_foreground() -> bool:
+    """Whether the terminal sends its signals to this process, and so to the command."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    finally:
+        os.close(terminal)
