@@ -58,9 +58,8 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.press("a", "?", "escape")
     assert app.prompt.text == "a?"
     assert app.app.screen is app.main
-    await app.press("ctrl+p")
-    await app.until_shown(
-        "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
+    await app.reach(
+        "ctrl+p", "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
     )
     await app.type("promises", "read: promises", "what always holds")
     await app.press("escape")

@@ -43,9 +43,8 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.reach("f5", "one.log", "two.log", "import")
         await app.type("one")
         await app.until(lambda: "two.log" not in app.text)
-        await app.press("enter")
-        await app.until_shown(
-            "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
+        await app.reach(
+            "enter", "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
         )
         await app.send("and?")
         await app.until_told("This was captured elsewhere")

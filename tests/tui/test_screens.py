@@ -206,9 +206,8 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
     await opened(app, "f4", "now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
     await app.press("ctrl+l")  # means nothing here
     await app.until_shown("ctrl+l works in: Sessions   escape: back")
-    await app.type("alpha")
-    await app.until_shown(
-        "> Model          ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends."
+    await app.type(
+        "alpha", "> Model          ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends."
     )
     await app.reach("enter", "mine/alpha · native")
     await app.ask("hello")
@@ -323,9 +322,8 @@ async def test_models_protocols_and_options_are_one_list_that_tab_goes_through_b
         )
         assert all(f"○ hub+{name} " in app.text for name in ("cline", "cherry", "json", "function", "react", "hermes"))
         assert "…" not in app.text
-        await app.type("hub+re")
-        await app.until_shown(
-            "> Tool protocol  ○ hub+react", "hub+react: three tools in place of all; asked for as in react"
+        await app.type(
+            "hub+re", "> Tool protocol  ○ hub+react", "hub+react: three tools in place of all; asked for as in react"
         )
         await app.press("left")
         assert app.app.screen.query_one(Input).cursor_position == len("hub+re") - 1
