@@ -151,7 +151,7 @@ def test_a_servers_answer_that_is_not_in_the_archive_answers_its_request_and_is_
     ):
         wires = RecordedWires(seen(archive({**entry("https://mcp.example/mcp", ASK, ""), "response": response})))
         asked, row = wires.ladder.rows
-        assert (asked.state, wires.ladder.partner(0)) == (state, 1)
+        assert (asked.state, wires.ladder.partner(0), row.method) == (state, 1, asked.method if row.missing else "POST")
         assert (row.kind, row.lane, row.missing, row.words) == answer
         assert len(looked_at(wires)) == count
 

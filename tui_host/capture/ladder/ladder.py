@@ -166,9 +166,10 @@ class LadderExchange:
                     rows.leave(self.request, words)
         elif is_missing and self.request >= 0 and rows.rows.text("state", self.request) == "open":
             asked = rows.rows[self.request]
-            values = {"method": asked.method, "tool": asked.tool, "rpc_id": asked.rpc_id, "calls": asked.calls}
-            values |= {"turn": asked.turn, "step": asked.step, "answer": True, "missing": True}
-            values |= {**self.asked, **self.answered, "status": 0}
+            values = {**self.asked, **self.answered, "status": 0, "answer": True, "missing": True}
+            # The method is the question's, not that of HTTP.
+            values |= {"method": asked.method, "tool": asked.tool, "rpc_id": asked.rpc_id, "calls": asked.calls}
+            values |= {"turn": asked.turn, "step": asked.step}
             number = rows.add(record, "mcp", "frame", **values, size=0, words=words)
             rows.pair(self.request, number)
             rows.change(self.request, state="done")
