@@ -2,16 +2,54 @@
 
 from __future__ import annotations
 
+import json
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
+
+from tui_host.capture.json.narrowing import mapping, number_or_zero
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 # The stored values of a `SessionInfo`, in its order.
 SessionFields: TypeAlias = "tuple[str, str, Source, int, int, int, str, str, str, str, str, str]"
 DIRECT = "direct"  # the name among the stored options of a session that has asked no model; no model option
 LOCAL_MARK = "~"  # before the number in a name under which imported content is stored because its own was taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The session that a branch shares its first turns with, as it is stored among the branch's facts.
+
+    Shared are the messages and items with smaller numbers: what came to the parent's last shared turn afterwards is its own.
+    """
+
+    parent: str  # its id
+    parent_title: str
+    parent_turn: int  # the last one shared; 0 for none
+    parent_messages: int
+    parent_items: int
+
+    def words(self, *, at: str = "at") -> str:
+        """Say where the branch was made, in foreign text."""
+        return f"branch of «{self.parent_title}» {at} turn {self.parent_turn}"
+
+
+def parent_of(facts: str) -> Parent | None:
+    """Read the parent among a session's stored facts; None for a session that is no branch."""
+    try:
+        members = mapping(json.loads(facts))
+    except (ValueError, RecursionError):
+        return None
+    if "parent_turn" not in members:
+        return None
+    return Parent(
+        parent=str(members.get("parent")),
+        parent_title=str(members.get("parent_title", "")),
+        parent_turn=number_or_zero(members.get("parent_turn")),
+        parent_messages=number_or_zero(members.get("parent_messages")),
+        parent_items=number_or_zero(members.get("parent_items")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +66,7 @@ class SessionInfo:
     protocol: str = ""
     profile: str = ""
     options: str = "{}"
-    facts: str = "{}"  # what a tap found out about the host that it records
+    facts: str = "{}"  # what a tap found out about the host that it records, or a branch's parent
     draft: str = ""  # the unsent text of the prompt
     live: bool = False
     imported: bool = False  # from a file; `source` then says what created it originally
@@ -47,6 +85,11 @@ class SessionInfo:
     def is_story(self) -> bool:
         """Whether its turns and calls are found when it is shown: another host's, recorded by a tap or read from a file."""
         return self.source in {"tap", "import"}
+
+    @property
+    def parent(self) -> Parent | None:
+        """The session that this one is a branch of."""
+        return None if self.is_foreign else parent_of(self.facts)
 
     @property
     def is_direct(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -172,6 +173,14 @@ class Conversation:
         for number in list(self._growing):
             _ = self[number]  # made now: what grows here does not grow in the other
         return Conversation(self._items, keep=keep, redact=redact)
+
+    def up_to(self, turn: int) -> Sequence[Item | str]:
+        """Return the items up to a turn, unparsed ones as they are stored. Only few are parsed: turns never decrease."""
+
+        def turn_at(number: int) -> int:  # an item that could not be read has turn 0, and goes with the one behind it
+            return next((item.turn for at in range(number, len(self)) if (item := self[at]).turn), turn)
+
+        return self._items[: bisect_right(range(len(self)), turn, key=turn_at)]
 
     def said(self, limit: int) -> list[str]:
         """Return the user's last messages, oldest first, at most `limit`."""

@@ -26,6 +26,7 @@ from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
+    from tui_host.capture.session_summary import Parent
     from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.servers.catalog import Turning
@@ -81,6 +82,8 @@ class Session:
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
         is_direct: Whether all turns so far were requests to servers without a model.
+        parent: The session that this one is a branch of.
+        is_kept: Whether changes are stored; false for a branch in which nothing was asked yet.
         asked: Models named in a session recorded elsewhere, as text. Such a session takes no new turn.
     """
 
@@ -92,6 +95,8 @@ class Session:
     policy: Policy
     profile: str = ""
     keeper: Keeper | None = None
+    parent: Parent | None = None
+    is_kept: bool = True
     title: str = ""
     draft: str = ""
     turn: int = 0
@@ -123,18 +128,29 @@ class Session:
         self.conversation = self.conversation.again(keep=self._keep_item, redact=self.redact)
 
     def _keep_item(self, number: int, item: Item) -> None:
-        if self.keeper is not None:
+        if self.keeper is not None and self.is_kept:
             self.keeper.item(self.id, number, item)
 
-    def keep_in(self, keeper: Keeper) -> None:
-        """Store the session from now on, including everything so far: a user may type before the store is open."""
+    def keep_in(self, keeper: Keeper | None) -> None:
+        """Store the session from now on, including everything so far: a user may type before the store is open.
+
+        What a branch shares with its parent is stored there.
+        """
         self.keeper = keeper
-        if self.turn or self.draft:
+        if keeper is not None and self.is_kept and (self.turn or self.draft):
             self.save()
-            for number, message in enumerate(self.messages):
-                keeper.message(self.id, number, message)
-            for number, item in enumerate(self.conversation):
-                keeper.item(self.id, number, item)
+            shared = (0, 0) if self.parent is None else (self.parent.parent_messages, self.parent.parent_items)
+            for number, message in self.messages.numbered():
+                if number >= shared[0]:
+                    keeper.message(self.id, number, message)
+            for number in range(shared[1], len(self.conversation)):
+                keeper.item(self.id, number, self.conversation[number])
+
+    def keep(self) -> None:
+        """Store a branch from now on, since something is asked in it."""
+        if not self.is_kept:
+            self.is_kept = True
+            self.keep_in(self.keeper)
 
     @property
     def is_foreign(self) -> bool:
@@ -172,13 +188,13 @@ class Session:
         self.activity = Activity(waits=waits, detail=detail, since=now, until=until, heard=heard, limit=limit)
 
     def save(self) -> None:
-        if self.keeper is not None:
+        if self.keeper is not None and self.is_kept:
             self.keeper.session(self)
 
     def say(self, message: Message) -> None:
         """Add a message to the history for the model."""
         number = self.messages.append(message)
-        if self.keeper is not None:
+        if self.keeper is not None and self.is_kept:
             self.keeper.message(self.id, number, message)
 
     def note(
@@ -205,6 +221,7 @@ class Session:
                 text = next(texts, filled.origin)
             self.title = title_of(self.redact(text))
         self.draft = ""
+        self.keep()
         self.save()
         if filled is None:
             self.conversation.add(UserItem(turn=self.turn, text=text))

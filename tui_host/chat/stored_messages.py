@@ -143,6 +143,22 @@ class Messages:
         self._next += 1
         return self._next - 1
 
+    def up_to(self, turn: int) -> Messages:
+        """Return the messages up to a turn, which go on with numbers of their own. Loads the stored ones."""
+        shared = [message for message in self if message.turn <= turn]
+        later = len(self._messages) - len(shared)  # counted from the end: a stored one may have been unreadable
+        return Messages(shared, stored=self._next - later - len(shared))
+
+    @property
+    def count(self) -> int:
+        """How many there are in the store: the number of the next one."""
+        return self._next
+
+    def numbered(self) -> Iterator[tuple[int, Message]]:
+        """Yield all messages with their numbers in the store."""
+        messages = list(self)
+        return zip(range(self._next - len(messages), self._next), messages, strict=True)
+
     def __bool__(self) -> bool:
         return self._next > 0
 

@@ -336,6 +336,7 @@ class Host:
     def again(self, session: Session) -> None:
         """Send the last turn's request again after a failure."""
         if not session.busy and session.messages:
+            session.keep()
             self.turns.begin(session)
 
     def leave(self, session: Session) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import StoreError, TuiHostError
@@ -61,7 +62,6 @@ class OpenSessions(dict[str, "Session"]):
         """Create an empty session. The session is stored when its first turn begins."""
         from tui_host.capture.session_summary import session_id
         from tui_host.chat.session import Session
-        from tui_host.host.session_storage import StoreKeeper
 
         session = Session(
             id=session_id(time.time_ns(), os.urandom(8)),
@@ -73,10 +73,66 @@ class OpenSessions(dict[str, "Session"]):
             policy=self.policy(),
             redact=self._redact,
         )
+        return self._added(session)
+
+    def _added(self, session: Session) -> Session:
+        from tui_host.host.session_storage import StoreKeeper
+
         self[session.id] = session
         if self._store is not None:
             session.keep_in(StoreKeeper(self._store))
         return session
+
+    def branch(self, session: Session, turn: int) -> Session:
+        """Create a session that shares the turns of another up to `turn`, 0 for none. Stored when something is asked in it.
+
+        Raises:
+            TuiHostError: The last turn to share is still running.
+        """
+        from tui_host.capture.session_summary import Parent, session_id
+        from tui_host.chat.conversation import CallItem, Conversation, NoteItem
+        from tui_host.chat.session import Session
+
+        if session.is_foreign:
+            raise TuiHostError("another program's session has no branches", session.id, "press n to begin a session")
+        if session.busy and turn >= session.turn:
+            raise TuiHostError(
+                "this turn still runs", f"turn {session.turn}", "stop it with escape, or wait for its end"
+            )
+        messages, items = session.messages.up_to(turn), session.conversation.up_to(turn)
+        parent = Parent(
+            parent=session.id,
+            parent_title=session.title,
+            parent_turn=turn,
+            parent_messages=messages.count,
+            parent_items=len(items),
+        )
+        if session.parent is not None and turn <= session.parent.parent_turn:  # the turn is that one's own
+            parent = replace(parent, parent=session.parent.parent, parent_title=session.parent.parent_title)
+        later = (session.conversation[number] for number in range(len(items), len(session.conversation)))
+        has_run = any(isinstance(item, CallItem) and item.state in {"running", "done", "failed"} for item in later)
+        what = parent.words(at="behind") + ("; tool calls that ran there are not undone" if has_run else "")
+        branch = Session(
+            id=session_id(time.time_ns(), os.urandom(8)),
+            source=self._source,
+            created_ns=time.time_ns(),
+            model=session.model,
+            protocol=session.protocol,
+            profile=session.profile,
+            options=session.options,
+            policy=session.policy.copy(),
+            redact=self._redact,
+            parent=parent,
+            is_kept=False,
+            title=session.title if turn else "",
+            turn=turn,
+            messages=messages,
+            # left out once too much had been said; but a branch before that would have nothing left
+            omitted_turns=session.omitted_turns if session.omitted_turns < turn else 0,
+            refused_images={name: min(last, turn) for name, last in session.refused_images.items()},
+            conversation=Conversation([*items, NoteItem(turn=turn, kind="note", what=what)]),
+        )
+        return self._added(branch)
 
     def open(self, name: str) -> Session:
         """Reopen a stored session, by its id, a unique prefix of it, or `last`. Blocks on the disk.
@@ -103,9 +159,19 @@ class OpenSessions(dict[str, "Session"]):
         return self[info.id]
 
     def leave(self, session: Session) -> bool:
-        """Free a session that is stored completely; reopening reads it from the disk. Returns whether it was freed."""
+        """Free a session that is stored completely, or a branch without a word; reopening reads it from the disk. Returns whether it was freed."""
         store = self._store
-        if store is None or store.fault or session.busy or not session.turn or session.id not in self:
+        if not (session.is_kept or session.draft):  # a branch in which nothing was asked leaves nothing behind
+            self.pop(session.id, None)
+            return True
+        if (
+            not session.is_kept
+            or store is None
+            or store.fault
+            or session.busy
+            or not session.turn
+            or session.id not in self
+        ):
             return False
         del self[session.id]
         self._policies[session.id] = session.policy

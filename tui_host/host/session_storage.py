@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.json.narrowing import mapping, number_or_zero
@@ -51,6 +51,7 @@ class StoreKeeper:
                 protocol=session.protocol,
                 profile=session.profile,
                 options=json.dumps(options, ensure_ascii=False),
+                facts=json.dumps({} if session.parent is None else asdict(session.parent), ensure_ascii=False),
                 draft=session.draft,
             )
         )

@@ -428,7 +428,7 @@ class TuiHost(App[int]):
     def action_new(self) -> None:
         main, session = self.to_main(), self.session
         if session.turn:
-            drafts = (draft for draft in self.host.sessions.values() if not draft.turn and draft.draft)
+            drafts = (new for new in self.host.sessions.values() if new.draft and not new.turn and not new.parent)
             session = next(drafts, None) or self.host.sessions.new()
         main.show_session(session)
 

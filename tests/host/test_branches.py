@@ -1,0 +1,53 @@
+"""Branches: sessions that share the first turns of another."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.host.test_host import answers, asked, configured, serving
+from tests.kit.bodies import text
+from tests.kit.peer import Peer, peer_in_thread
+from tui_host.chat.conversation import CallItem, NoteItem
+from tui_host.chat.session import Session
+from tui_host.errors import TuiHostError
+
+
+def notes(session: Session) -> list[str]:
+    return [item.what for item in session.conversation if isinstance(item, NoteItem)]
+
+
+def sent(peer: Peer) -> list[object]:
+    """What the last request told the model, without the system's words."""
+    return [message["content"] for message in peer.messages(-1) if message["role"] != "system"]
+
+
+@pytest.mark.parametrize("record", [True, False])
+async def test_a_branch_goes_on_behind_a_turn_and_its_parent_stays_as_it_is(tmp_path: Path, *, record: bool) -> None:
+    with peer_in_thread(*map(text, ("one", "two", "three", "other", "four"))) as peer:
+        async with serving(configured(tmp_path, peer.url), record=record) as host:
+            session = host.sessions.new()
+            for words in ("first", "second", "third"):
+                await asked(host, session, words)
+            branch = host.sessions.branch(session, 1)
+            assert (branch.title, branch.turn, answers(branch)) == ("first", 1, ["one"])
+            assert notes(branch) == ["branch of «first» behind turn 1"]
+            await asked(host, branch, "instead")
+            assert sent(peer) == ["first", "one", "instead"]
+            await asked(host, session, "fourth")
+            assert sent(peer) == ["first", "one", "second", "two", "third", "three", "fourth"]
+            assert (answers(session), answers(branch)) == (["one", "two", "three", "four"], ["one", "other"])
+            assert not notes(session)
+            beginning = host.sessions.branch(branch, 0)  # the turn is the first session's own
+            assert beginning.parent is not None
+            assert (beginning.parent.parent, beginning.parent.parent_turn) == (session.id, 0)
+            assert (list(beginning.messages), beginning.title) == ([], "")
+            host.leave(beginning)
+            assert beginning.id not in host.sessions
+            session.conversation.add(
+                CallItem(turn=4, step=1, call="4.1.1", server="s", tool="t", asked="", state="done")
+            )
+            words = "branch of «first» behind turn 3; tool calls that ran there are not undone"
+            assert notes(host.sessions.branch(session, 3)) == [words]
+            session.wait_for("model")
+            with pytest.raises(TuiHostError, match="this turn still runs"):
+                host.sessions.branch(session, 4)
