@@ -89,7 +89,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     LineView {
         background: $surface; color: $foreground; overflow-x: hidden; overflow-y: scroll; scrollbar-size: 1 1;
         & > .line-view--cursor { background: $primary 12%; }
-        &:focus > .line-view--cursor { background: $primary 30%; }
+        &:focus > .line-view--cursor { background: $primary 25%; }
         & > .piece--muted { color: $text-muted; }
         & > .piece--primary { color: $text-primary; }
         & > .piece--secondary { color: $text-secondary; }
