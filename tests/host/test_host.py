@@ -17,12 +17,15 @@ from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
 from tui_host.capture.store.store import Store
+from tui_host.chat.attachments import Attached
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
+from tui_host.chat.queued_messages import Queued
 from tui_host.chat.session import Session, Waits
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ServerError, StoreError, TuiHostError
 from tui_host.host import store_cleanup as pruning
 from tui_host.host.host import Host
+from tui_host.llm.messages import Image, Text
 from tui_host.servers.pool import Pool
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import Options
@@ -92,7 +95,6 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
         session = host.sessions.new()
         host.send(session, "good morning")
         assert session.busy
-        host.send(session, "again")  # nothing happens while a turn is at work
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
             await until(lambda: not session.busy)
@@ -102,6 +104,48 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
     assert (result.answer, result.stop) == ("early", "done")
     assert len(peer.requests) == 1
     assert [item.text for item in session.conversation if isinstance(item, UserItem)] == ["good morning"]
+
+
+async def test_what_is_written_during_turns_goes_out_in_order_waits_behind_a_failure_and_comes_back(
+    tmp_path: Path,
+) -> None:
+    file = Attached(name="a.txt", kind="text", size=1, part=Text(text="inside"))
+    image = Attached(name="b.png", kind="image/png", size=1, part=Image(media_type="image/png", data="AAAA"))
+
+    def said(session: Session) -> list[str]:
+        return [item.text for item in session.conversation if isinstance(item, UserItem)]
+
+    with peer_in_thread(*map(text, "123456")) as peer:
+        settings = configured(tmp_path, peer.url)
+        async with serving(settings) as host:
+            session = host.sessions.new()
+            for words in ("one", "two", "three"):
+                host.send(session, words)
+            assert said(session) == ["one"]
+            await until(lambda: not session.busy)
+            assert (said(session), answers(session)) == (["one", "two", "three"], ["1", "2", "3"])
+            session.model = ModelRef(provider="gone", model="m")
+            host.send(session, "four")
+            host.send(session, "five", [file, image])
+            host.send(session, "six", joins_step=True)
+            await until(lambda: not session.busy)
+            assert said(session)[-1] == "four"
+            session.draft = "a draft"
+            session.save()
+        async with serving(settings) as host:
+            again = host.sessions.open(session.id)
+            assert again.queued == [Queued(text="five", attached=(file, image)), Queued(text="six")]
+            again.model = ModelRef(provider="mine", model="m")
+            host.again(again)
+            await until(lambda: not again.busy)
+            assert said(again)[3:] == ["four", "five", "six"]
+            assert host.store is not None
+            host.store.run(lambda _: None)
+            stored = host.store.sessions.get(again.id)
+            assert stored is not None
+            assert (stored.facts, stored.draft) == ("{}", "a draft")
+    assert b"inside" in peer.requests[4].body
+    assert b"AAAA" in peer.requests[4].body
 
 
 async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(tmp_path: Path) -> None:

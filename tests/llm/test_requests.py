@@ -197,8 +197,7 @@ def test_anthropic_gets_no_blank_texts_for_it_refuses_them() -> None:
     assert content == [
         [{"type": "text", "text": "x"}],
         [{"type": "tool_use", "id": "toolu_1", "name": "t", "input": {"a": 1}}],
-        [{"type": "tool_result", "tool_use_id": "toolu_1"}],
-        [{"type": "text", "text": "y"}],
+        [{"type": "tool_result", "tool_use_id": "toolu_1"}, {"type": "text", "text": "y"}],
     ]
 
 

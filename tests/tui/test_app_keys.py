@@ -238,11 +238,11 @@ async def test_another_session_is_one_key_away_while_a_question_waits_and_nothin
     await app.until_shown("approved once, by you")
     await app.send("error hang", "waiting for fast/openai", "escape stops")
     await app.send("and this is for later")
-    await app.until_told("A turn is running")
-    assert app.prompt.text == "and this is for later"
+    await app.until_shown("queued · and this is for later")
     await app.press("ctrl+r")
     await app.press("escape")
     await app.until_idle()
+    await app.until_shown("waits for enter · and this is for later")
     await app.press("escape", "enter")
     await app.until_idle()
     assert said(app)[-1] == "and this is for later"

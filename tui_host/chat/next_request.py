@@ -250,7 +250,8 @@ def _history(session: Session, unsent: Sequence[Part]) -> list[Message]:
     """Return the messages to send, without the turns and images that this model is no longer given.
 
     They have a form that every provider accepts: each call has a result. Several services require user and assistant to
-    alternate: a host message replaces a missing answer, and a host's note joins the next question.
+    alternate: a host message replaces a missing answer, and a host's note joins the next question. What the user said for
+    a step stands behind its results.
     """
     refused, first = session.refused_images.get(str(session.model), 0), session.omitted_turns
     kept = (message for message in session.messages if message.turn > first or not first)
@@ -263,7 +264,8 @@ def _history(session: Session, unsent: Sequence[Part]) -> list[Message]:
     whole: list[Message] = []
     for message in answered(sent):
         before = whole[-1] if whole else None
-        if message.role != "user" or before is None or before.role == "assistant":
+        is_joined = not message.source and before is not None and (before.role, before.turn) == ("tool", message.turn)
+        if message.role != "user" or before is None or before.role == "assistant" or is_joined:
             whole.append(message)
         elif before.role == "user" and "host" in {before.source, message.source}:
             whole[-1] = replace(message, parts=(*before.parts, Text(text="\n\n"), *message.parts))

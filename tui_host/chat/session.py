@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tui_host.capture.session_summary import Parent
     from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
+    from tui_host.chat.queued_messages import Queued
     from tui_host.servers.catalog import Turning
     from tui_host.settings.schema import Settings
 
@@ -80,6 +81,7 @@ class Session:
 
     Attributes:
         omitted_turns: Number of the last turn that requests leave out, with all earlier turns; 0 if none is left out.
+        queued: What the user wrote while a turn ran, oldest first: it goes out once a turn has ended well.
         refused_images: Last turn whose images are left out of requests to a model that refused them, by `PROVIDER/MODEL`.
         is_direct: Whether all turns so far were requests to servers without a model.
         parent: The session that this one is a branch of.
@@ -99,6 +101,7 @@ class Session:
     is_kept: bool = True
     title: str = ""
     draft: str = ""
+    queued: list[Queued] = field(default_factory=list["Queued"])
     turn: int = 0
     step: int = 0
     messages: Messages = field(default_factory=Messages)
@@ -220,7 +223,6 @@ class Session:
                 texts = (message.content.text for message in filled.messages if message.content.kind == "text")
                 text = next(texts, filled.origin)
             self.title = title_of(self.redact(text))
-        self.draft = ""
         self.keep()
         self.save()
         if filled is None:

@@ -15,16 +15,17 @@ from anyio import to_thread
 from tui_host.chat import result_words as wording
 from tui_host.chat.active_profile import AppliedProfile, apply_profile, offers
 from tui_host.chat.calls import Calls, SentCall
-from tui_host.chat.conversation import SummaryItem
+from tui_host.chat.conversation import SummaryItem, UserItem
 from tui_host.chat.images import refused_images
 from tui_host.chat.next_request import build_request, host_message, session_protocol
 from tui_host.chat.policy import StepLimit
+from tui_host.chat.session import message_parts
 from tui_host.chat.step import Step
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ModelError, TuiHostError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.events import CallMalformed
-from tui_host.llm.messages import Message, Text
+from tui_host.llm.messages import Message, Part, Text
 from tui_host.llm.protocols.reader import called_in
 from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
@@ -153,6 +154,7 @@ class Turn:
         session, services = self.session, self.services
         provider, profile = await self._prepare()
         while await self._may_step():
+            self._join_queued()
             # The tools of now: servers may have come, gone, or changed them since the last step.
             tools, wire = services.pool.tools(), dialect(provider.dialect)
             request = build_request(session, tools, wire, self._protocol, profile=profile, before=self._offer)
@@ -195,6 +197,20 @@ class Turn:
         session.note(
             f"stopped after {taken}", remedy="say «go on» to continue, or raise limits.steps in the configuration"
         )
+
+    def _join_queued(self) -> None:
+        """Say what the user wrote for the next step. A paused answer is only continued if nothing stands behind it."""
+        session = self.session
+        joining = [message for message in session.queued if message.joins_step]
+        if not joining or not self.result.steps or session.messages.last.role == "assistant":
+            return
+        parts: list[Part] = []
+        for message in joining:
+            session.conversation.add(UserItem(turn=session.turn, text=message.text))
+            parts += [*([Text(text="\n\n")] if parts else []), *message_parts(message.text, message.attached)]
+        session.say(Message(role="user", parts=tuple(parts), turn=session.turn))
+        session.queued[:] = [message for message in session.queued if not message.joins_step]
+        session.save()
 
     async def _prepare(self) -> tuple[Provider, AppliedProfile]:
         session, services = self.session, self.services

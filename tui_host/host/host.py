@@ -324,10 +324,26 @@ class Host:
         return await self.keys.filled(provider)
 
     def send(
-        self, session: Session, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None
+        self,
+        session: Session,
+        text: str,
+        attached: Sequence[Attached] = (),
+        *,
+        filled: FilledPrompt | None = None,
+        joins_step: bool = False,
     ) -> None:
-        """Begin a turn with a text and attached files, or with a server's prompt; does nothing while a turn is running."""
+        """Begin a turn with a text and attached files, or with a server's prompt.
+
+        While a turn is running, a text waits until that turn has ended, or joins its next step. A server's prompt is refused.
+        """
+        from tui_host.chat.queued_messages import Queued
+
+        if session.busy and filled is not None:
+            return
+        session.draft = ""
         if session.busy:
+            session.queued.append(Queued(text=text, attached=attached, joins_step=joins_step))
+            session.save()
             return
         session.is_direct = False
         session.begin_turn(text, attached, filled=filled)

@@ -63,6 +63,17 @@ class Turns:
             self.results[session.id] = turn.broke(self._defect(error))
         finally:
             self._at_work.pop(session.id, None)
+        if self.results[session.id].stop == "done" and self._open is not None:
+            self.send_queued(session)
+
+    def send_queued(self, session: Session) -> None:
+        """Begin a turn with the message that has waited longest; does nothing without one, or while a turn is running."""
+        if session.queued and not session.busy:
+            message = session.queued[0]
+            session.begin_turn(message.text, message.attached)
+            del session.queued[0]  # only now, so that a killed program has it twice rather than not at all
+            session.save()
+            self.begin(session)
 
     def stop(self, session: Session) -> bool:
         """Stop the session's turn; returns False if no turn is running."""

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 from tui_host.capture.json.narrowing import mapping, number_or_zero
 from tui_host.capture.session_summary import DIRECT, SessionInfo
 from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
+from tui_host.chat.queued_messages import Queued, queue_of, queue_to_json
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
-from tui_host.errors import StoreError
+from tui_host.errors import JSON, StoreError
 from tui_host.host.cut_answers import finish_cut_answer
 from tui_host.settings.model_options import options_of, options_to_json
 from tui_host.settings.schema import ModelRef
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 _OMITTED, _REFUSED = "omitted_turns", "refused_images"
 """Names in the stored options for what requests leave out."""
+_QUEUED = "queued"
+"""The name in the stored facts of the messages that wait."""
 
 
 @dataclass(slots=True, eq=False)
@@ -35,11 +38,16 @@ class StoreKeeper:
 
     _store: Store
     message_ns: int | None = None  # of messages that were said before they are saved
+    queued: Sequence[Queued] = ()  # as saved last
 
     def session(self, session: Session) -> None:
         """Save the session's title, model, protocol, profile, options and draft. It was last used when its last message came."""
         more = {_OMITTED: session.omitted_turns, _REFUSED: dict(session.refused_images), DIRECT: session.is_direct}
         options = {**options_to_json(session.options), **{name: value for name, value in more.items() if value}}
+        facts: dict[str, JSON] = {} if session.parent is None else asdict(session.parent)
+        if (*session.queued,) != self.queued:  # stored ones stay unless others are named
+            self.queued = (*session.queued,)
+            facts[_QUEUED] = queue_to_json(self.queued) if self.queued else None
         self._store.sessions.save(
             SessionInfo(
                 id=session.id,
@@ -51,7 +59,7 @@ class StoreKeeper:
                 protocol=session.protocol,
                 profile=session.profile,
                 options=json.dumps(options, ensure_ascii=False),
-                facts=json.dumps({} if session.parent is None else asdict(session.parent), ensure_ascii=False),
+                facts=json.dumps(facts, ensure_ascii=False),
                 draft=session.draft,
             )
         )
@@ -79,7 +87,8 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
-    keeper = StoreKeeper(store)
+    queued = queue_of(mapping(json.loads(info.facts)).get(_QUEUED))
+    keeper = StoreKeeper(store, queued=(*queued,))
     options = dict(mapping(json.loads(info.options)))
     options.pop(DIRECT, None)
     omitted, refused = options.pop(_OMITTED, 0), mapping(options.pop(_REFUSED, None))
@@ -107,6 +116,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         keeper=keeper,
         title=info.title,
         draft=info.draft,
+        queued=queued,
         turn=info.turns,
         messages=Messages(stored=stored, read=read),
         conversation=Conversation(store.session_items(info.id)),

@@ -54,6 +54,13 @@ ACTIONS = (
     Action(
         "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
     ),
+    Action(
+        "step",
+        "on_main('say_with_step')",
+        "Say it with the next step: what is written, else what is queued last, goes beside the tools' results",
+        "ctrl+enter",
+        is_bound=False,
+    ),
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),

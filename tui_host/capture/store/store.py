@@ -42,7 +42,7 @@ _INTO = """
 _SAVE = f"""
     INSERT {_INTO} ON CONFLICT (id) DO UPDATE SET title = excluded.title, updated = max(updated, excluded.updated),
         model = excluded.model, protocol = excluded.protocol, profile = excluded.profile, options = excluded.options,
-        draft = excluded.draft, facts = CASE excluded.facts WHEN '{{}}' THEN facts ELSE excluded.facts END
+        draft = excluded.draft, facts = json_patch(facts, excluded.facts)
 """
 _SAVE_MESSAGE = "INSERT OR REPLACE INTO messages (session, number, turn, json) VALUES (?, ?, ?, ?)"
 _SAVE_ITEM = "INSERT OR REPLACE INTO items (session, number, json) VALUES (?, ?, ?)"

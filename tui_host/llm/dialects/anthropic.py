@@ -13,7 +13,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from tui_host.capture.json.narrowing import mapping, text_or_empty
+from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.errors import JSON
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of, source
@@ -79,6 +79,19 @@ class MessagesWriter(RequestWriter):
         if self.ask.stream:
             body["stream"] = True
         return body | ({"system": self.system} if self.system else {})
+
+    @override
+    def messages(self) -> list[JSON]:
+        """Return the conversation; what the user says behind results stands in one message with them, as the API wants it."""
+        written: list[JSON] = []
+        for message in super().messages():
+            before, said = mapping(written[-1] if written else None), mapping(message)
+            content = items(before.get("content"))
+            if said.get("role") == "user" and content and mapping(content[0]).get("type") == "tool_result":
+                written[-1] = {**before, "content": [*content, *items(said.get("content"))]}
+            else:
+                written.append(message)
+        return written
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:

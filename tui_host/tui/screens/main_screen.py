@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
@@ -84,6 +85,7 @@ class MainScreen(Screen[None]):
         & #talk { layer: below; height: 1fr; }
         & #paper { height: 1fr; layers: below above; }
         & #waiting { height: 1; }
+        & #queue { height: auto; display: none; &.-told { display: block; } }
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; border-left: solid $panel; }
         /* Containers that their children cover need not be drawn. (They have no size of their own then: nobody asks for it.) */
@@ -106,7 +108,8 @@ class MainScreen(Screen[None]):
         self.prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             offers=self.offers,
-            may_send=lambda: self.submissions.may_send(),  # noqa: PLW0108 - they are made next
+            may_send=lambda: self.submissions.may_send(at_once=self.submissions.session.step_limit is not None),
+            take_back=lambda is_draft: self.submissions.take_back(is_draft=is_draft),
             id="prompt",
         )
         self.submissions = Submissions(begin, self.prompt)  # what the prompt sends, and the drafts
@@ -120,6 +123,8 @@ class MainScreen(Screen[None]):
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._welcome = EmptyChat()
         self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
+        self._queue = status.StatusLine(id="queue")
+        self._in_queue: tuple[object, ...] = ()
         self._in_header: tuple[object, ...] = ()
         # What the last look was about; empty while it left something to do, None before chat and inspector are mounted.
         self.seen: tuple[object, ...] | None = None
@@ -132,6 +137,7 @@ class MainScreen(Screen[None]):
             with Covered(id="chat"), Covered(id="talk"):
                 with Covered(id="paper"):
                     yield self._welcome
+                yield self._queue
                 yield self._waiting
                 yield self.prompt
             yield Container(id="wires")  # the inspector comes once the first frame is painted
@@ -208,6 +214,7 @@ class MainScreen(Screen[None]):
             session.conversation.revision,
             len(session.open_questions()),
             len(self.asks.of(session)),
+            (*session.queued,),
             self.host.recorder is not None if self.source is None else self.source.news,
             self.focused,
         )
@@ -236,7 +243,10 @@ class MainScreen(Screen[None]):
             transcript.sync()
         overlay.show(session)
         # The chat is shortened so that a question does not cover the call; it keeps at least three lines if possible.
-        room, below = self.query_one("#talk").size.height, self.prompt.outer_size.height + 1
+        room, below = (
+            self.query_one("#talk").size.height,
+            self.prompt.outer_size.height + self._queue.outer_size.height + 1,
+        )
         covered = 0 if overlay.panel is None else overlay.panel.outer_size.height - below
         margin = max(0, min(covered, room - below - 3))
         if transcript.styles.margin.bottom != margin:
@@ -287,6 +297,10 @@ class MainScreen(Screen[None]):
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
             self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
+            queue = ((*session.queued,), session.busy, self._queue.size.width)
+            if queue != self._in_queue:
+                self._in_queue = queue
+                self._queue.say(status.queue(host, session, self._queue.size.width or width))
         question = self.question if self.shows_chat else None
         asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
         self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
@@ -301,6 +315,8 @@ class MainScreen(Screen[None]):
             return source.read_only
         if session is not None and session.step_limit is not None:
             return "1 continues, 2 stops."
+        if session is not None and session.queued:
+            return f"{'' if session.busy else 'enter sends it · '}up takes it back · delete drops it"
         answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
         if not answers:
             return FROM_FILE if self._reading else PLACEHOLDER
@@ -320,8 +336,21 @@ class MainScreen(Screen[None]):
             self._inspector.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        self.host.send(self.submissions.session, event.text, event.attached)
+        self.host.send(self.submissions.session, event.text, event.attached, joins_step=event.joins_step)
         self.look()
+
+    def on_prompt_queue_sent(self, event: Prompt.QueueSent) -> None:
+        """Send what waits, or let the message queued last join the next step of the turn that runs."""
+        session = self.submissions.shown
+        if session is None or not session.queued:
+            return
+        if event.joins_step and session.busy:
+            session.queued[-1] = replace(session.queued[-1], joins_step=True)
+        self.host.turns.send_queued(session)
+        self.look()
+
+    def say_with_step(self) -> None:
+        self.prompt.submit(joins_step=True)
 
     def _ask_values(self, form: Form, filled: Callable[[Mapping[str, JSON]], None]) -> None:
         """Ask for the values of a server's prompt or template."""

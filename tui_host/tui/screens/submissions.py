@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tui_host.chat.queued_messages import Queued
     from tui_host.chat.session import Session
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
@@ -37,11 +38,20 @@ class Submissions:
         if not at_once:
             return True
         if self.session.busy:
-            words = "A turn is running. Send this when it has ended, or stop it with escape."
+            words = "A turn is running. Do this when it has ended, or stop it with escape."
             if self.session.step_limit is not None:
                 words = "The turn waits for an answer: tab goes to the chat, then 1 continues and 2 stops."
             self._prompt.notify(words, markup=False, timeout=4)
         return not self.session.busy
+
+    def take_back(self, *, is_draft: bool) -> Queued | None:
+        """Take the message that was queued last out of the queue, to be edited as the draft or dropped. None if none waits."""
+        if self.shown is None or not self.shown.queued:
+            return None
+        message = self.shown.queued.pop()
+        self.shown.draft = message.text if is_draft else self.shown.draft
+        self.shown.save()
+        return message
 
     def keep_draft(self) -> None:
         """Save the prompt's text with the session, if it has changed."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 HINT_SECONDS = 2.0
 MOST_NAMED = 2  # servers that are named while they are waited for: more would hide the key that ends the wait
+MOST_QUEUED = 3  # lines of messages that wait
 SHORTEST_TITLE = 12  # cells below which a title says nothing
 NAMED = 20  # cells for whose a session is where its model would have no room beside that
 DIM = "$foreground-muted"  # inside a content an automatic colour such as `$text-muted` would not know its background
@@ -218,6 +219,18 @@ def waiting(host: Host, session: Session) -> Content:
     if silence := activity.silence(now):
         words, limit = silence, f"   {activity.limit}"  # last, since a narrow chat cuts it
     return Content.assemble(f"{words}   ", ("escape", "bold"), f" stops{limit}")
+
+
+def queue(host: Host, session: Session, width: int) -> Content:
+    """Show the first line of each message that waits, oldest first: at most three lines, those between in one."""
+    words = [f"{'queued' if session.busy else 'waits for enter'} · " for _ in session.queued]
+    for number, message in enumerate(session.queued):
+        if session.busy and message.joins_step:
+            words[number] = "with the next step · "
+        words[number] = clip(words[number] + line(host.mask(message.text), 300), max(width - 2, 1))
+    if len(words) > MOST_QUEUED:
+        words[1:-1] = [f"and {len(words) - 2} more"]
+    return Content.styled("\n".join(words), DIM) if words else Content("")
 
 
 def limit_answers(limit: StepLimit) -> dict[str, str]:

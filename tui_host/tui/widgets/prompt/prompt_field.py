@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from textual.strip import Strip
 
     from tui_host.chat.attachments import Attached
+    from tui_host.chat.queued_messages import Queued
     from tui_host.errors import JSON
     from tui_host.tui.widgets.prompt.completion import Completion
     from tui_host.tui.widgets.prompt.server_offers import ServerOffers
@@ -42,6 +43,7 @@ WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export
 WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 """The name of a file or a resource while it is being typed; it ends at the caret."""
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
+WITH_STEP = {"ctrl+enter", "ctrl+\r", "alt+enter"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _HELP = 120
 """Characters of the help of a server's prompt."""
@@ -64,9 +66,22 @@ class Prompt(KeysInOrder, TextArea):
     """The prompt. Posts messages and commands for the screen to handle."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "", "send", tooltip="send"),
+        Binding(
+            "enter",
+            "",
+            "send",
+            tooltip="send; while a turn runs, queue it; in an empty prompt, send what was held back",
+        ),
+        Binding(
+            "ctrl+enter,alt+enter",
+            "",
+            tooltip="while a turn runs: say it with the next step, beside the tools' results",
+        ),
         Binding("ctrl+j", "", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"),
-        Binding("up,down", "", tooltip="from the first or the last line: bring back earlier messages"),
+        Binding(
+            "up,down", "", tooltip="from the first or the last line: bring back earlier messages, the queued ones first"
+        ),
+        Binding("delete", "", tooltip="in an empty prompt: drop the message queued last"),
         Binding(
             "slash",
             "",
@@ -98,6 +113,13 @@ class Prompt(KeysInOrder, TextArea):
 
         text: str
         attached: Sequence[Attached] = ()
+        joins_step: bool = False
+
+    @dataclass
+    class QueueSent(Message):
+        """Posted to send what is queued, from an empty prompt."""
+
+        joins_step: bool
 
     @dataclass
     class QuickPicked(Message):
@@ -117,6 +139,7 @@ class Prompt(KeysInOrder, TextArea):
         commands: Sequence[tuple[str, str]] = (),
         offers: ServerOffers | None = None,
         may_send: Callable[[], bool] = lambda: True,
+        take_back: Callable[[bool], Queued | None] = lambda _: None,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         super().__init__(id=id, placeholder=Content(PLACEHOLDER), highlight_cursor_line=False)
@@ -126,6 +149,7 @@ class Prompt(KeysInOrder, TextArea):
         self.own_commands = tuple(commands)
         self._offers = offers
         self._may_send = may_send
+        self._take_back = take_back  # from the queue, as the draft or to drop it
         self._sent: list[str] = []  # what `up` brings back, oldest first, with its marks
         self._recalled = 0  # number of the sent text in place of the draft; behind the last, the draft itself
         self._draft = ""
@@ -211,8 +235,8 @@ class Prompt(KeysInOrder, TextArea):
         if event.key in NEW_LINE:
             if self.text:  # an empty prompt has no lines: `enter` typed before the terminal was ours comes as `ctrl+j`
                 self._put(*self.selection, "\n")
-        elif event.key == "enter":
-            self._submit()
+        elif event.key == "enter" or event.key in WITH_STEP:
+            self.submit(joins_step=event.key != "enter")
         elif self._chosen is not None and event.key == "tab":
             self._take_chosen()
         elif self._chosen is not None and event.key == "escape":
@@ -221,6 +245,11 @@ class Prompt(KeysInOrder, TextArea):
             self.post_message(self.QuickPicked(self.quick[character]))
         elif not self.text and character == "?":
             self.post_message(self.Command("help"))
+        elif not self.text and event.key in {"up", "delete"} and (queued := self._take_back(event.key == "up")):
+            if event.key == "up":
+                for part in queued.attached:
+                    self.marks.add(part.words, part, "")
+                self.put(queued.text)
         elif event.key not in {"up", "down"} or not self._moves(-1 if event.key == "up" else 1):
             return
         event.stop()
@@ -282,8 +311,8 @@ class Prompt(KeysInOrder, TextArea):
     def action_paste(self) -> None:
         self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
 
-    def _submit(self) -> None:
-        """Take a suggestion, run a command, or send the message."""
+    def submit(self, *, joins_step: bool = False) -> None:
+        """Take a suggestion, run a command, or send the message, with the next step of a turn that runs if it `joins_step`."""
         if self._chosen is not None and self._chosen.by_enter:
             self._take_chosen()
             return
@@ -291,12 +320,15 @@ class Prompt(KeysInOrder, TextArea):
             self.notify("A file is still being read. Press enter again to send.", markup=False, timeout=3)
             return
         text, command = self.message(), self._command()
-        if not text or command is None:
+        if command is None:
             return  # a command stays to be corrected
+        if not text:
+            self.post_message(self.QueueSent(joins_step))
+            return
         if command:
             self.post_message(self.Command(command))
         elif self._may_send():
-            self.post_message(self.Sent(text, self.marks.attached(self.text)))
+            self.post_message(self.Sent(text, self.marks.attached(self.text), joins_step))
         else:
             return  # the text stays
         self.remember(self.text.rstrip())
