@@ -245,8 +245,8 @@ def test_a_request_is_these_bytes(recorded: Recorded, name: str) -> None:
 def test_models_and_refusals_are_read(recorded: Recorded) -> None:
     spoken = dialect(recorded.dialect)
 
-    assert spoken.models(recorded.models) == ("model-a", "model-b")
-    assert [spoken.models(body) for body in (b"", b"7", b"<html>", b'{"data":null}', b'{"models":[7]}')] == [()] * 5
+    assert tuple(spoken.models(recorded.models)) == ("model-a", "model-b")
+    assert [spoken.models(body) for body in (b"", b"7", b"<html>", b'{"data":null}', b'{"models":[7]}')] == [{}] * 5
     error = spoken.error(404, (), recorded.refusal)
     assert "no such model" in error.what
     assert error.status == 404

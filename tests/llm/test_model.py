@@ -258,7 +258,7 @@ async def test_servers_that_list_models_are_found_and_one_that_hangs_is_not_wait
         with anyio.fail_after(PATIENCE):
             servers = await local_servers({**urls, "lmstudio": "http://127.0.0.1:9/v1"})
 
-    wanted = [LocalServer(provider=name, base_url=urls[name], models=("qwen3:8b",)) for name in ("ollama", "vllm")]
+    wanted = [LocalServer(provider=name, base_url=urls[name], models={"qwen3:8b": None}) for name in ("ollama", "vllm")]
     assert servers == tuple(wanted)
     assert tags.requests[0].data.startswith(b"GET /api/tags HTTP/1.1\r\n")
     assert lists.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")

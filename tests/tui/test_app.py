@@ -300,7 +300,7 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
 async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_path: Path) -> None:
     async with running(tmp_path, config=NO_SERVERS, size=SMALL) as app:
         url = "http://127.0.0.1:11434/v1"
-        local = LocalServer(provider="ollama", base_url=url, models=("llama\x1b[31m3",))
+        local = LocalServer(provider="ollama", base_url=url, models={"llama\x1b[31m3": None})
         app.main.suggested = offers(app.host.settings, [local])
         app.main.look()
         await app.until_shown("Found: Ollama runs here with llama")

@@ -21,7 +21,6 @@ from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Usage
 from tui_host.llm.outline import estimate_tokens
 
-_MILLION = 1_000_000  # tokens that a price is for
 LISTS = "lists the tools"  # the purpose of the text that is such a list, in the words of the links that tell it
 _LINE = rb"(?:^|\\n|<tools>)\s*"
 _ENTRY = re.compile(
@@ -125,14 +124,7 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
     for mark in marks:
         if mark.relation == "injected":
             put_in[mark.words] += mark.span.size
-    price, input_cost, cost = wires.price(row, facts.model), None, None
-    if price is not None and usage.input_total is not None:
-        cached, written = usage.input_cached or 0, usage.cache_written or 0
-        plain = max(usage.input_total - cached - written, 0)
-        of_cached = price.input if price.cached is None else price.cached
-        of_written = price.input if price.cache_written is None else price.cache_written
-        input_cost = (plain * price.input + cached * of_cached + written * of_written) / _MILLION
-        cost = input_cost + (usage.output_total or 0) * price.output / _MILLION
+    costs = usage.costs(wires.price(row, facts.model))
     return RequestWeight(
         request=name,
         row=key,
@@ -142,8 +134,8 @@ def _weight(wires: Wires, row: Row, weighed: _Weighed) -> RequestWeight:
         tools=tools,
         put_in=put_in,
         calls=calls,
-        input_cost=input_cost,
-        cost=cost,
+        input_cost=None if costs is None else costs[0],
+        cost=None if costs is None else sum(costs),
         is_answered=response is not None,
     )
 

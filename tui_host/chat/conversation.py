@@ -100,14 +100,16 @@ class SummaryItem:
     tokens_cached: int | None = None
     tokens_thinking: int | None = None
     cost: float | None = None
+    money: float | None = None  # `cost`, else by the configured prices
+    context: int | None = None  # tokens of the last step's request and answer
 
 
 Item: TypeAlias = UserItem | AnswerItem | CallItem | NoteItem | SummaryItem
-STORED, SAID = '{"item":"', '{"item":"user"'
-"""First characters of the text of `ITEM_FORM`: of every item, and of a user item."""
+STORED, SAID, SUMMED = '{"item":"', '{"item":"user"', '{"item":"summary"'
+"""First characters of the text of `ITEM_FORM`: of every item, of a user item, and of a summary."""
 ITEM_FORM = StoredForm(
     tag="item",
-    sparse=frozenset(("times",)),
+    sparse=frozenset(("times", "money", "context")),
     classes={"user": UserItem, "answer": AnswerItem, "call": CallItem, "note": NoteItem, "summary": SummaryItem},
 )
 
@@ -195,6 +197,13 @@ class Conversation:
             if isinstance(item, UserItem) and not item.origin:
                 messages.append(item.text)
         return messages[::-1]
+
+    def summaries(self) -> Iterator[SummaryItem]:
+        """Yield the figures of all turns; other stored items are not parsed."""
+        for number in range(len(self)):
+            text = self.unread(number)
+            if (text is None or text.startswith(SUMMED)) and isinstance(item := self[number], SummaryItem):
+                yield item
 
     def last_turn(self) -> Iterator[tuple[int, Item]]:
         """Yield numbers and items of the last turn, newest first; earlier items are not parsed."""

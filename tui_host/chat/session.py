@@ -21,9 +21,9 @@ from tui_host.chat.conversation import (
 )
 from tui_host.chat.policy import Policy, Question, StepLimit
 from tui_host.chat.stored_messages import Messages, message_to_text
-from tui_host.llm.messages import Message, Part, Text
+from tui_host.llm.messages import Message, Part, Text, Usage
 from tui_host.settings.model_options import Options
-from tui_host.settings.schema import ModelRef
+from tui_host.settings.schema import ModelRef, Price
 
 if TYPE_CHECKING:
     from tui_host.capture.session_summary import Parent
@@ -64,6 +64,27 @@ class Activity:
         """Say how long the provider has sent no byte; empty under ten seconds, or if none is waited for."""
         seconds = 0.0 if self.heard is None else now - self.heard()
         return f"no byte for {seconds:.0f} s" if seconds >= QUIET_SECONDS else ""
+
+
+@dataclass(slots=True, kw_only=True)
+class Spent:
+    """What a session has used so far, as far as providers have reported it."""
+
+    context: int | None = None  # tokens of the last request with its answer, which the next one sends again
+    window: int | None = None  # the tokens that fit into the context, where the request itself says so
+    tokens_in: int = 0
+    tokens_out: int = 0
+    money: float | None = None  # what providers said it cost, else by the configured prices
+
+    def add(self, usage: Usage, price: Price | None) -> None:
+        """Add a step."""
+        costs = usage.costs(price)
+        cost = sum(costs) if usage.cost is None and costs is not None else usage.cost
+        if usage.input_total is not None:
+            self.context = usage.input_total + (usage.output_total or 0)
+        self.tokens_in += usage.input_total or 0
+        self.tokens_out += usage.output_total or 0
+        self.money = self.money if cost is None else (self.money or 0.0) + cost
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,6 +130,7 @@ class Session:
     refused_images: dict[str, int] = field(default_factory=dict[str, int])
     conversation: Conversation = field(default_factory=Conversation)
     activity: Activity = field(default_factory=Activity)
+    spent: Spent = field(default_factory=Spent)
     questions: list[Question] = field(default_factory=list[Question])
     step_limit: StepLimit | None = None
     offered: set[str] = field(default_factory=set[str])
@@ -127,6 +149,12 @@ class Session:
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
+        for summary in self.conversation.summaries():
+            spent, cost = self.spent, summary.cost if summary.money is None else summary.money
+            spent.context = spent.context if summary.context is None else summary.context
+            spent.tokens_in += summary.tokens_in or 0
+            spent.tokens_out += summary.tokens_out or 0
+            spent.money = spent.money if cost is None else (spent.money or 0.0) + cost
         # Not in the constructor: items of an earlier process are stored already.
         self.conversation = self.conversation.again(keep=self._keep_item, redact=self.redact)
 

@@ -105,6 +105,7 @@ class Turn:
     _calls: Calls | None = field(default=None, init=False)
     _has_warned_of_window: bool = field(default=False, init=False)
     _began: float = field(default=0.0, init=False)
+    _money_before: float = field(default=0.0, init=False)  # what the session had cost
 
     def stop(self) -> None:
         """End the turn now. Everything so far is kept; undecided calls are not sent."""
@@ -115,6 +116,7 @@ class Turn:
     async def run(self) -> TurnResult:
         """Run the turn begun by `Session.begin_turn` to its end. Raises only on an unexpected error; call `broke` then."""
         self._began, self.result.turn = self.services.clock(), self.session.turn
+        self._money_before = self.session.spent.money or 0.0
         try:
             with self._scope:
                 await self._loop()
@@ -165,6 +167,8 @@ class Turn:
             step = self._step = Step(services, session, request, provider)
             await step.run()
             self.result.usage.append(step.fold.usage)
+            session.spent.add(step.fold.usage, provider.prices.get(session.model.model))
+            session.spent.window = None if step.window is None else step.window.tokens
             message = step.message()
             self.result.answer = None if message is None else self._protocol.answer(message)
             self._step = None
@@ -380,7 +384,7 @@ class Turn:
         self._close_calls(running, waiting, state="failed" if state == "cut" else "stopped")
 
     def _over(self) -> TurnResult:
-        result = self.result
+        result, spent = self.result, self.session.spent
         self.session.conversation.add(
             SummaryItem(
                 turn=self.session.turn,
@@ -392,6 +396,8 @@ class Turn:
                 tokens_cached=result.tokens("input_cached"),
                 tokens_thinking=result.tokens("reasoning"),
                 cost=result.measured("cost"),
+                money=None if spent.money is None else round(spent.money - self._money_before, 9),
+                context=spent.context,
             )
         )
         self.session.save()

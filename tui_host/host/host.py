@@ -9,6 +9,7 @@ import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_host.answers.masks import Mask
@@ -19,7 +20,7 @@ from tui_host.settings.paths import DATABASE
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from pathlib import Path
 
     from anyio.abc import TaskGroup
@@ -58,7 +59,7 @@ class Reported(NamedTuple):
     """A provider's models, in its order, or why it returned no list."""
 
     provider: str
-    models: tuple[str, ...] = ()
+    models: Mapping[str, int | None] = MappingProxyType({})  # with the sizes of their contexts, if it says them
     error: TuiHostError | None = None
 
 
@@ -291,6 +292,17 @@ class Host:
                 session.wait_for("demo model")
         url = await self._demo.url(self._group, model.model)
         return replace(provider, dialect=model.model, base_url=Template(text=url, literal=True))
+
+    def window(self, session: Session) -> int | None:
+        """Return the tokens that the context of a session's model holds: as configured, as the last request or its provider says."""
+        model, provider = session.model, self.settings.providers.get(session.model.provider)
+        listed = self.reported.get(model.provider)
+        return (
+            (None if provider is None else provider.context.get(model.model))
+            or session.spent.window
+            or (None if listed is None else listed.models.get(model.model))
+            or self.settings.context.get(str(model))
+        )
 
     def reload_servers(self) -> str:
         """Read the configuration again and apply its servers; returns what changed, in words. Blocks on the disk.

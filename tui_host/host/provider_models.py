@@ -57,11 +57,12 @@ async def _ask(host: Host, provider: Provider, is_named: bool, take: Callable[[R
         except TuiHostError:  # a key or a setting is missing: reported only when the user asks for the provider by name
             return
     if not is_named and provider.models:
-        take(Reported(provider=provider.name, models=provider.models))
+        take(Reported(provider=provider.name, models=dict.fromkeys(provider.models)))
         return
     try:
         filled = await host.with_key(provider)
-        models = provider.models if provider.embedded else await host.client.list_models(filled)
+        embedded = dict.fromkeys(provider.models)
+        models = embedded if provider.embedded else await host.client.list_models(filled)
     except TuiHostError as error:
         take(Reported(provider=provider.name, error=error))
     else:

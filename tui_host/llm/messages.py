@@ -8,9 +8,12 @@ from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
 from tui_host.settings.model_options import Options, text_of, value_of
+from tui_host.settings.schema import Price
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Stop: TypeAlias = Literal["end", "tools", "length", "refused", "paused", "bad call", "failed", "cut", "stopped"]
+
+_MILLION = 1_000_000  # tokens that a price is for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,17 @@ class Usage:
     reading: float | None = None
     writing: float | None = None
     cost: float | None = None  # in the currency of the provider
+
+    def costs(self, price: Price | None) -> tuple[float, float] | None:
+        """Return what the input and the output cost by a configured price; None without it, or without tokens."""
+        if price is None or self.input_total is None:
+            return None
+        cached, written = self.input_cached or 0, self.cache_written or 0
+        plain = max(self.input_total - cached - written, 0)
+        of_cached = price.input if price.cached is None else price.cached
+        of_written = price.input if price.cache_written is None else price.cache_written
+        of_input = plain * price.input + cached * of_cached + written * of_written
+        return of_input / _MILLION, (self.output_total or 0) * price.output / _MILLION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,8 +64,8 @@ class ModelClient:
         default_factory=set[str]
     )  # providers that have refused the ids which they gave themselves
 
-    async def list_models(self, provider: Provider) -> tuple[str, ...]:
-        """Return the models reported by a provider, in its order. Raises `ModelError` if it is unreachable or refuses."""
+    async def list_models(self, provider: Provider) -> Mapping[str, int | None]:
+        """Return the models reported by a provider, as `Dialect.models`. Raises `ModelError` if it is unreachable or refuses."""
         outgoing = models_request(provider, self._environment)
         try:
             with anyio.fail_after(LIST_SECONDS):

@@ -18,11 +18,11 @@ _LOCAL = ("ollama", "lmstudio", "llamacpp", "vllm")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalServer:
-    """A model server on this machine, by the name of its preset, with the names of its models."""
+    """A model server on this machine, by the name of its preset, with its models as `Dialect.models` reads them."""
 
     provider: str
     base_url: str
-    models: tuple[str, ...]
+    models: Mapping[str, int | None]
 
 
 async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[LocalServer, ...]:
@@ -49,7 +49,7 @@ async def local_servers(addresses: Mapping[str, str] | None = None) -> tuple[Loc
     return tuple(answers[name] for name in addresses if name in answers)
 
 
-async def _models(base_url: str, spoken: str) -> tuple[str, ...] | None:
+async def _models(base_url: str, spoken: str) -> Mapping[str, int | None] | None:
     import ssl
 
     import anyio

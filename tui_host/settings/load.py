@@ -83,6 +83,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         default_servers=are_bundled and arguments.only_server is None,
         fixed=fixed.union(key for key in ("model", "protocol", "profile") if key in files.config.data),
         switches=remembered.switches,
+        context=remembered.context,
     )
 
 

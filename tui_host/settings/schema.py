@@ -125,6 +125,7 @@ class Provider(Frozen):
     allow_http: bool = setting(False, doc="whether plain http to another machine is permitted")
     api_version: str | None = setting(None, doc="the API's version, for dialects that have one")
     prices: Mapping[str, Price] = setting({}, doc="the price of each model, by its name")
+    context: Mapping[str, int] = setting({}, low=1, doc="the tokens that each model's context holds, by its name")
     key_variable: str | None = None  # the environment variable of a preset's key
     preset: bool = False  # from the built-in table alone
     label: str = ""  # a preset's name for people
@@ -225,6 +226,7 @@ class SavedChoices(Frozen):
     profile: str | None = setting(None, doc="the last profile")
     theme: str | None = setting(None, doc="the last theme")
     switches: Mapping[str, bool] = setting({}, doc="whether a server, or a tool SERVER.TOOL, is switched on")
+    context: Mapping[str, int] = setting({}, doc="the tokens that the context of a chosen PROVIDER/MODEL holds")
 
 
 class Settings(Frozen):
@@ -251,3 +253,4 @@ class Settings(Frozen):
     default_servers: bool = False  # the bundled ones, because none is configured
     fixed: frozenset[str] = frozenset()  # keys of remembered choices that `config.toml` overrides
     switches: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    context: Mapping[str, int] = field(default_factory=dict[str, int])  # of the models that were chosen in the app

@@ -17,6 +17,17 @@ from tui_host.llm.request_writing import RequestWriter
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
 from tui_host.settings.environment_references import Secret
 
+_WINDOWS = (
+    "loaded_context_length",  # LM Studio
+    "max_input_tokens",  # Anthropic
+    "inputTokenLimit",  # Gemini
+    "max_model_len",  # vLLM
+    "context_length",  # OpenRouter, Together, Moonshot
+    "context_window",  # Groq
+    "max_context_length",  # Mistral, LM Studio
+)
+"""The members of a listed model that give the size of its context."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
@@ -64,18 +75,24 @@ class Dialect:
             self.refine(error, body)
         return error
 
-    def models(self, body: bytes) -> tuple[str, ...]:
-        """Return the names in a list of models, in the provider's order; nothing if the list is unreadable."""
+    def models(self, body: bytes) -> Mapping[str, int | None]:
+        """Return the names in a list of models, in the provider's order, each with the size of its context, if the list says it.
+
+        Empty if the list is unreadable.
+        """
         try:
             value = read_json(body)
         except ValueError:
-            return ()
+            return {}
         listed = mapping(value).get("data", mapping(value).get("models", value))
-        names: list[str] = []
+        found: dict[str, int | None] = {}
         for entry in items(listed):
             about = mapping(entry)
             methods = about.get("supportedGenerationMethods")  # Google's, which lists models that make no text too
             if not isinstance(methods, list) or "generateContent" in methods:
                 named = about.get("id") or about.get("name") if about else entry
-                names.append(text_or_empty(named).removeprefix(self.model_prefix))
-        return tuple(dict.fromkeys(filter(None, names)))
+                name = text_or_empty(named).removeprefix(self.model_prefix)
+                sizes = (value for key in _WINDOWS if isinstance(value := about.get(key), int) and value > 0)
+                found.setdefault(name, next(sizes, None))
+        found.pop("", None)
+        return found

@@ -46,6 +46,8 @@ Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100
 """Width in columns below which only chat or inspector is shown."""
+LOW = 14
+"""Height in lines below which a question takes the status line's place."""
 RECALLED = 1000
 """Messages of an opened session that `up` can bring back."""
 BEHIND_SECONDS = 0.5
@@ -84,7 +86,6 @@ class MainScreen(Screen[None]):
         & #chat { width: 2fr; layers: below above; }
         & #talk { layer: below; height: 1fr; }
         & #paper { height: 1fr; layers: below above; }
-        & #waiting { height: 1; }
         & #queue { height: auto; display: none; &.-told { display: block; } }
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; border-left: solid $panel; }
@@ -122,7 +123,7 @@ class MainScreen(Screen[None]):
         self.suggested = offers(host.settings)  # what an empty chat offers
         self._failures: Sequence[str] = ()  # each failed server with its reason
         self._welcome = EmptyChat()
-        self._header, self._waiting, self._keys = (status.StatusLine(id=name) for name in ("header", "waiting", "keys"))
+        self._header, self._status, self._keys = (status.StatusLine(id=name) for name in ("header", "status", "keys"))
         self._queue = status.StatusLine(id="queue")
         self._in_queue: tuple[object, ...] = ()
         self._in_header: tuple[object, ...] = ()
@@ -138,9 +139,9 @@ class MainScreen(Screen[None]):
                 with Covered(id="paper"):
                     yield self._welcome
                 yield self._queue
-                yield self._waiting
                 yield self.prompt
             yield Container(id="wires")  # the inspector comes once the first frame is painted
+        yield self._status
         yield self._keys
 
     def on_mount(self) -> None:
@@ -243,10 +244,7 @@ class MainScreen(Screen[None]):
             transcript.sync()
         overlay.show(session)
         # The chat is shortened so that a question does not cover the call; it keeps at least three lines if possible.
-        room, below = (
-            self.query_one("#talk").size.height,
-            self.prompt.outer_size.height + self._queue.outer_size.height + 1,
-        )
+        room, below = self.query_one("#talk").size.height, self.prompt.outer_size.height + self._queue.outer_size.height
         covered = 0 if overlay.panel is None else overlay.panel.outer_size.height - below
         margin = max(0, min(covered, room - below - 3))
         if transcript.styles.margin.bottom != margin:
@@ -256,7 +254,7 @@ class MainScreen(Screen[None]):
         self.seen = seen if is_read and inspector.is_settled else ()
 
     def _look_at_words(self) -> None:
-        """Show what an empty chat offers, what the prompt invites to, and what header, waiting line and key bar say."""
+        """Show what an empty chat offers, what the prompt invites to, and what header, status line and key bar say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
         empty, told = self._welcome, None if self.source is None else self.source.empty
         offered = self.suggested if told is None else Offers(lines=(told,))
@@ -291,17 +289,20 @@ class MainScreen(Screen[None]):
             self._failures = () if foreign else status.failures(host)
             self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
             self._header.say(status.header(host, session, width, alert, foreign))
-        if session is not None:
+        if session is None:
+            self._status.say(Content("" if self._reading else status.IDLE))
+        else:
             below = 0 if transcript is None else transcript.new_below
             words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
             if overlay is not None and overlay.login is not None and self.question is None:
                 words += f"{overlay.words}: ctrl+g shows it   "
-            self._waiting.say(Content.styled(words, "bold") + status.waiting(host, session))
+            self._status.say(status.status(host, session, width, words))
             queue = ((*session.queued,), session.busy, self._queue.size.width)
             if queue != self._in_queue:
                 self._in_queue = queue
                 self._queue.say(status.queue(host, session, self._queue.size.width or width))
         question = self.question if self.shows_chat else None
+        self._status.display = question is None or self.size.height >= LOW  # else the room is the question's
         asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
         self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
         if question is None or not question.is_here:

@@ -169,7 +169,7 @@ class ModelScreen(Browse):
         before: ModelRef | str
         if is_profile:
             what, before, profile = "profile", session.profile, settings.profiles.get(str(chosen))
-            choices: dict[str, str | None] = {"profile": str(chosen) or None}
+            choices: dict[str, object] = {"profile": str(chosen) or None}
             if profile is not None:
                 owned = {"model": profile.model, "protocol": profile.protocol}
                 choices |= {name: None for name, value in owned.items() if value is not None}
@@ -177,7 +177,9 @@ class ModelScreen(Browse):
             new.profile, new.model, new.protocol = session.profile, session.model, session.protocol
         elif isinstance(chosen, ModelRef):
             what, before, session.model, new.model = "model", session.model, chosen, chosen
-            choices = {"model": str(chosen)}
+            listed = self._host.reported.get(chosen.provider)
+            window = None if listed is None else listed.models.get(chosen.model)
+            choices = {"model": str(chosen), "context": {str(chosen): window}}  # None forgets, so old sizes go
         else:
             what, before, session.protocol, new.protocol = "tool protocol", session.protocol, chosen, chosen
             choices = {"protocol": chosen}

@@ -1,4 +1,4 @@
-"""Header, waiting line and key bar of the main screen."""
+"""Header, status line and key bar of the main screen."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
+from tui_host.answers.sheet import money
+from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.keys import IN_BAR, key_rows, keys_of
 from tui_host.tui.text_width import clip
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 HINT_SECONDS = 2.0
 MOST_NAMED = 2  # servers that are named while they are waited for: more would hide the key that ends the wait
 MOST_QUEUED = 3  # lines of messages that wait
+IDLE = "idle"
+WIDE = 100  # cells from which the context's figures are named
+NEARLY_FULL = 0.85  # of a model's context
 SHORTEST_TITLE = 12  # cells below which a title says nothing
 NAMED = 20  # cells for whose a session is where its model would have no room beside that
 DIM = "$foreground-muted"  # inside a content an automatic colour such as `$text-muted` would not know its background
@@ -100,8 +105,6 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
         # Notes come between turns too: of another model, of a server.
         last = next((item for item in reversed(session.conversation) if not isinstance(item, NoteItem)), None)
         if isinstance(last, SummaryItem):
-            if last.tokens_in is not None:
-                figures.append(f"{last.tokens_in:,}→{last.tokens_out or 0:,} tok")
             figures.append(short_time(last.seconds * 1000))
     if waiting := _others_waiting(host, session):
         alerts.append(f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)")
@@ -180,11 +183,45 @@ def _reason(status: ServerStatus) -> str:
     return f"{line(detail, 300)}{f': {last}' if last and last not in detail else ''}"
 
 
+def status(host: Host, session: Session, width: int, news: str = "") -> Content:
+    """Say what the session does, and right of it, which stays, the context used, tokens and money: `12k of 128k · 34k→2.1k tok`."""
+    spent, figures = session.spent, list[Content]()
+    if spent.context is not None:
+        window, label = host.window(session), "context " if width > WIDE else ""
+        words = f"{label or 'context '}{_count(spent.context)}"
+        if window is not None:
+            words = f"{label}{_count(spent.context)} of {_count(window)}"
+        is_nearly_full = window is not None and spent.context > NEARLY_FULL * window
+        figures.append(Content.styled(words, ALERT if is_nearly_full else ""))
+        figures.append(Content(f"{_count(spent.tokens_in)}→{_count(spent.tokens_out)} tok"))
+    if spent.money is not None:
+        figures.append(Content(money(spent.money)))
+    right = Content(" · ").join(figures)
+    doing = Content.styled(news, "bold") + waiting(host, session)
+    return doing.truncate(max(width - right.cell_length - 2, 1), ellipsis=True, pad=True) + "  " + right
+
+
+def _count(tokens: int) -> str:
+    return short_size(tokens).removesuffix(" B")
+
+
+def _pace(session: Session, seconds: float) -> str:
+    """Say how many tokens a second an answer has had so far: `, ~31 tok/s`; an estimate, as providers count at the end."""
+    from tui_host.chat.conversation import AnswerItem
+    from tui_host.llm.outline import estimate_tokens
+
+    last = session.conversation[-1] if len(session.conversation) else None
+    if not isinstance(last, AnswerItem) or last.state != "streaming" or seconds < 1:
+        return ""
+    pace = estimate_tokens((last.thinking + last.text).encode("utf-8", "replace")) / seconds
+    return f", ~{round(pace, -1 if pace >= 100 else None):.0f} tok/s"
+
+
 def waiting(host: Host, session: Session) -> Content:
-    """Say what the turn waits for, and how long; empty between turns."""
+    """Say what the turn waits for, and how long; between turns whether one can begin."""
     activity = session.activity
     if not activity.waits:
-        return Content("")
+        return Content("" if session.is_foreign else IDLE)
     if (limit := session.step_limit) is not None:
         return Content.assemble(
             (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", ALERT),
@@ -215,7 +252,8 @@ def waiting(host: Host, session: Session) -> Content:
         "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
         "tools": f"waiting for {', '.join(reversed(running)) or 'tools'}",
     }[activity.waits]
-    words, limit = f"{words} {seconds:.0f} s", ""
+    pace = _pace(session, seconds) if activity.waits == "answer" else ""
+    words, limit = f"{words} {seconds:.0f} s{pace}", ""
     if silence := activity.silence(now):
         words, limit = silence, f"   {activity.limit}"  # last, since a narrow chat cuts it
     return Content.assemble(f"{words}   ", ("escape", "bold"), f" stops{limit}")
