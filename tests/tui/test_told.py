@@ -23,7 +23,7 @@ async def test_a_toast_hides_neither_header_and_keys_nor_list_nor_prompt_nor_app
 
         def hidden() -> list[Widget]:
             place = main.query_one(Toast).region
-            there = main.query("#header, #keys, #inspector-title, LadderView, Prompt, QuestionPanel")
+            there = main.query("#header, #status, #keys, #inspector-title, LadderView, Prompt, QuestionPanel")
             return [widget for widget in there if place.overlaps(widget.region)]
 
         app.a_whole_turn()

@@ -289,18 +289,7 @@ class MainScreen(Screen[None]):
             self._failures = () if foreign else status.failures(host)
             self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
             self._header.say(status.header(host, session, width, alert, foreign))
-        if session is None:
-            self._status.say(Content("" if self._reading else status.IDLE))
-        else:
-            below = 0 if transcript is None else transcript.new_below
-            words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
-            if overlay is not None and overlay.login is not None and self.question is None:
-                words += f"{overlay.words}: ctrl+g shows it   "
-            self._status.say(status.status(host, session, width, words))
-            queue = ((*session.queued,), session.busy, self._queue.size.width)
-            if queue != self._in_queue:
-                self._in_queue = queue
-                self._queue.say(status.queue(host, session, self._queue.size.width or width))
+        self._look_at_status(width)
         question = self.question if self.shows_chat else None
         self._status.display = question is None or self.size.height >= LOW  # else the room is the question's
         asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
@@ -308,6 +297,22 @@ class MainScreen(Screen[None]):
         if question is None or not question.is_here:
             asked_keys = status.keys(width, kinds_at(self), here_first=self.focused is not self.prompt)
         self._keys.say(asked_keys)
+
+    def _look_at_status(self, width: int) -> None:
+        """Show what the status line and the queue say."""
+        host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
+        if session is None:
+            self._status.say(Content("" if self._reading else status.IDLE))
+            return
+        below = 0 if transcript is None else transcript.new_below
+        words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
+        if overlay is not None and overlay.login is not None and self.question is None:
+            words += f"{overlay.words}: ctrl+g shows it   "
+        self._status.say(status.status(host, session, width, words))
+        queue = ((*session.queued,), session.busy, self._queue.size.width)
+        if queue != self._in_queue:
+            self._in_queue = queue
+            self._queue.say(status.queue(host, session, self._queue.size.width or width))
 
     def _invitation(self) -> str:
         """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
