@@ -154,11 +154,12 @@ class Calls:
         resource = next((resource for resource in tool.resources or () if resource.uri == uri), None)
         if resource is not None:
             tool = replace(tool, title=resource.name, description=resource.description)
+        policy = self.session.policy
         outcome.request = CallRequest(
             call=outcome.call.id,
             tool=tool,
             arguments=canonical(value),
-            changed=difference(self.session.policy.approved.get((tool.server, tool.name)), tool),
+            changed=difference(policy.approved.get((tool.server, tool.name)), tool) or policy.void(tool),
             changed_numbers=outcome.changed_numbers,
         )
         self._show(outcome)
@@ -231,7 +232,7 @@ class Calls:
         for outcome, request in asked:
             on_answer = partial(answered, outcome)
             questions.append(Question(request, answered=on_answer, clock=self.services.clock, later=later))
-            self._show(outcome, state="waiting")
+            self._show(outcome, state="waiting", why=self.session.policy.why_asked(request.tool))
         self.session.questions = questions
         self.session.wait_for("you")
         try:

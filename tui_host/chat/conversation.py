@@ -45,6 +45,7 @@ class CallItem:
         server: Empty for an unknown tool, whose name as written is in `tool`.
         asked: The arguments exactly as the model wrote them; `sent` as they went to the server.
         decision: `approved`, `edited`, `rejected`, `stopped`, `invalid`; `by` whom: `person`, `rule`, `flag`, `default`; in `words`.
+        why: Why it was asked about; empty if it was not.
     """
 
     turn: int
@@ -58,6 +59,7 @@ class CallItem:
     decision: str = ""
     by: str = ""
     words: str = ""
+    why: str = ""
     result: str = ""
     contents: str = ""
     structured: str = ""
@@ -109,7 +111,7 @@ STORED, SAID, SUMMED = '{"item":"', '{"item":"user"', '{"item":"summary"'
 """First characters of the text of `ITEM_FORM`: of every item, of a user item, and of a summary."""
 ITEM_FORM = StoredForm(
     tag="item",
-    sparse=frozenset(("times", "money", "context")),
+    sparse=frozenset(("times", "money", "context", "why")),
     classes={"user": UserItem, "answer": AnswerItem, "call": CallItem, "note": NoteItem, "summary": SummaryItem},
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -174,7 +175,9 @@ class Policy:
     def decide(self, request: CallRequest, *, is_current: bool = True) -> Decision | None:
         """Decide a call by rules and flags; None: ask the user. Permissions count for a definition known to be current alone."""
         tool = request.tool
-        rules = {rule.action: rule for rule in self.rules if _is_about(rule, tool)}
+        current = tool.fingerprint if is_current else None
+        about = (rule for rule in self.rules if _is_about(rule, tool) and rule.definition in {"", current})
+        rules = {rule.action: rule for rule in about}
         if "deny" in rules:
             return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
         # A flag was typed for this run, so it beats what the file asks about; a denial stands above all.
@@ -189,6 +192,25 @@ class Policy:
             return request.decided("approved", "rule", f"allowed by a rule in {rules['allow'].where}")
         return None
 
+    def asking(self, tool: Tool) -> Rule | None:
+        """Return a rule that has each call of the tool asked about, which beats those that allow."""
+        about = (rule for rule in self.rules if _is_about(rule, tool) and rule.definition in {"", tool.fingerprint})
+        return next((rule for rule in about if rule.action == "ask"), None)
+
+    def void(self, tool: Tool) -> str:
+        """Say which rule or permission names the tool, but for another definition; empty if none does."""
+        for rule in self.rules:
+            if _is_about(rule, tool) and rule.definition not in {"", tool.fingerprint}:
+                return f"the rule in {rule.place} is for another definition"
+        prints = {grant.fingerprint for grant in self.grants if (grant.server, grant.tool) == (tool.server, tool.name)}
+        is_void = bool(prints) and tool.fingerprint not in prints
+        return "the rule of this session is for another definition" if is_void else ""
+
+    def why_asked(self, tool: Tool) -> str:
+        """Say why a call of the tool is asked about."""
+        asking = self.asking(tool)
+        return self.void(tool) or "no rule allows it" if asking is None else f"the rule in {asking.place} asks"
+
     def unmatched_rules(self, ready: Collection[str], tools: Sequence[Tool]) -> Iterator[Rule]:
         """Yield the rules that name a ready server but match none of its tools: probably misspelt. Once for each server."""
         new = set(ready) - self._checked_servers
@@ -197,6 +219,19 @@ class Policy:
             # Who allows reading may do so for a server that has no resources yet.
             if rule.server in new and rule.tool != READ and not any(_is_about(rule, tool) for tool in tools):
                 yield rule
+
+
+def lasting(tool: Tool) -> Rule:
+    """Return the rule that allows a tool for good, as it is defined now."""
+    return Rule(server=tool.server, tool=tool.name, action="allow", definition=tool.fingerprint, where="rules.toml")
+
+
+def written(rule: Rule) -> str:
+    """Return a rule in one line, as it stands in a file; of the definition's hash the beginning."""
+    mark = f', definition = "{rule.definition[:8]}…"' if rule.definition else ""
+    return (
+        f"server = {json.dumps(rule.server)}, tool = {json.dumps(rule.tool)}, action = {json.dumps(rule.action)}{mark}"
+    )
 
 
 def allows(name: str, pattern: str) -> bool:

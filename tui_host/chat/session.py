@@ -265,6 +265,10 @@ class Session:
     def grant(self, question: Question) -> None:
         """Allow the question's tool for the session, and answer all open questions that this permission decides."""
         self.policy.grant(question.request.tool)
+        self.apply_rules()
+
+    def apply_rules(self) -> None:
+        """Answer all open questions that a rule or permission decides by now."""
         for waiting in self.open_questions():
             decision = self.policy.decide(waiting.request)
             if decision is not None:

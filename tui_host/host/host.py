@@ -39,9 +39,10 @@ if TYPE_CHECKING:
     from tui_host.host.keyring_status import KeyringKeys
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
+    from tui_host.servers.catalog import Tool
     from tui_host.servers.pool import Pool
     from tui_host.servers.server_questions import Answerer, Sampler
-    from tui_host.settings.schema import ModelRef, Provider, Settings
+    from tui_host.settings.schema import ModelRef, Provider, Rule, Settings
     from tui_host.settings.system_keyring import LoginStore
 
 # Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
@@ -315,7 +316,30 @@ class Host:
         if self.pool is None:
             return "nothing changed"
         self.settings, words = reload_servers(self.settings, self.pool, self.redactor)
+        self.sessions.rules[:] = self.settings.rules
         return words
+
+    def unkept(self, session: Session, tool: Tool) -> str:
+        """Say why no rule for a tool can be kept for good; empty if one can."""
+        spec = self.settings.servers.get(tool.server)
+        if spec is None or not (spec.file or spec.bundled):
+            return "its server is in no configuration file"
+        if "*" in tool.name or not tool.name.isprintable():
+            return "a rule cannot hold its name"
+        asking = session.policy.asking(tool)
+        return "" if asking is None else f"the rule in {asking.place} asks, which beats one that allows"
+
+    async def change_rule(self, rule: Rule, *, is_kept: bool) -> None:
+        """Keep a rule for good, in rules.toml, or take it out again; sessions go by it at once.
+
+        Raises:
+            SettingsError: The file cannot be read or written; nothing changed.
+        """
+        from tui_host.settings.rules import change_rule
+
+        rules = self.sessions.rules
+        rules[:] = await asyncio.to_thread(partial(change_rule, self.settings.config_dir, rules, rule, is_kept=is_kept))
+        self.settings = replace(self.settings, rules=tuple(rules))
 
     @property
     def keys(self) -> KeyringKeys:

@@ -30,6 +30,7 @@ class OpenSessions(dict[str, "Session"]):
         model: Model of new sessions: the configured model, or the model chosen last.
         protocol: Tool protocol of new sessions.
         profile: Profile name of new sessions, empty for no profile.
+        rules: The rules of the configuration, of all sessions: changed in place.
     """
 
     def __init__(self, settings: Settings, *, source: Source, allow_all: bool, redact: Callable[[str], str]) -> None:
@@ -37,6 +38,7 @@ class OpenSessions(dict[str, "Session"]):
         self.model = settings.model or DEFAULT_MODEL
         self.protocol = settings.protocol
         self.profile = settings.profile
+        self.rules = list(settings.rules)
         self._settings = settings
         self._source: Source = source
         self._allow_all = allow_all
@@ -56,7 +58,7 @@ class OpenSessions(dict[str, "Session"]):
         """Return the rules for a session."""
         from tui_host.chat.policy import Policy
 
-        return Policy(self._settings.rules, flags=self._settings.allow, allow_all=self._allow_all)
+        return Policy(self.rules, flags=self._settings.allow, allow_all=self._allow_all)
 
     def new(self, *, model: ModelRef | None = None) -> Session:
         """Create an empty session. The session is stored when its first turn begins."""

@@ -150,7 +150,7 @@ def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Se
     redactor.add(*((secret.name, secret.reveal()) for secret in secrets_of(fresh)), headers=secret_headers(fresh))
     words = ", ".join(_changes(before, fresh, pool))
     pool.take(fresh.servers, fresh.switches)
-    settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed)
+    settings = replace(before, servers=fresh.servers, switches=fresh.switches, fixed=fresh.fixed, rules=fresh.rules)
     return settings, words or "nothing changed"
 
 

@@ -12,11 +12,11 @@ from tui_host.settings import paths, tables
 from tui_host.settings.frozen import Frozen
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
+from tui_host.settings.rules import RULES_FILE, all_rules
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
 from tui_host.settings.table_reader import SettingsTable, files_of, is_table, shown_path
 
-RULES_FILE = "rules.toml"
 _Value = TypeVar("_Value")
 _Read: TypeAlias = Callable[[str, tables.Mistake], _Value | None]
 
@@ -54,7 +54,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         servers = {name: ServerSpec(name=name, bundled=name, enabled=switches.get(name, True)) for name in BUNDLED}
     settings = replace(settings, providers=providers, servers=servers)
     profiles = {name: tables.read_profile(name, table, settings) for name, table in files.tables("profiles")}
-    rules = tables.all_rules(files.config, files.rules, tuple(servers))
+    rules = all_rules(files.config, files.rules, tuple(servers))
     if arguments.only_server is not None:
         servers = {arguments.only_server.name: arguments.only_server}
         profiles = {name: replace(profile, servers=None, tools=None) for name, profile in profiles.items()}

@@ -188,12 +188,20 @@ class Profile(Frozen):
 
 
 class Rule(Frozen):
-    """A rule for the calls that match: deny beats ask beats allow. `where` is the file that contains the rule."""
+    """A rule for the calls that match: deny beats ask beats allow. `where` is the file that contains the rule, from `line` on."""
 
     server: str = setting("", form=r"[\w*-]*", remedy="use letters, digits, -, _ and *", doc="its name, * as wildcard")
     tool: str = setting("", doc="a tool's name, with * as wildcard")
     action: Action = setting("ask", doc="what to do with a call that matches")
+    definition: str = setting(
+        "", form="[0-9a-f]{64}", remedy="leave it as it was saved, or remove it", doc="the only definition it is for"
+    )
     where: str
+    line: int = field(default=0, compare=False)  # 0 if not known
+
+    @property
+    def place(self) -> str:
+        return f"{self.where}, line {self.line}" if self.line else self.where
 
 
 class TurnLimits(Frozen):

@@ -1,4 +1,4 @@
-"""Reads the tables of providers, servers, profiles and rules: what spans several fields, or other tables; adds and removes servers."""
+"""Reads the tables of providers, servers and profiles: what spans several fields, or other tables; adds and removes servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_host.settings.mistakes import Report, nearest, shown
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.save import save_switches, write_toml
-from tui_host.settings.schema import ModelRef, Profile, Provider, Rule, ServerSpec, Settings, Template
+from tui_host.settings.schema import ModelRef, Profile, Provider, ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable, shown_path
 from tui_host.settings.urls import check_url, split
 
@@ -134,26 +134,6 @@ def read_model(text: str, settings: Settings, mistake: Mistake, unset: Mistake |
 def matches(name: str, pattern: str) -> bool:
     """Whether a name matches a pattern, in which `*` stands for any text."""
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
-
-
-def all_rules(config: SettingsTable, saved: SettingsTable, servers: Sequence[str]) -> tuple[Rule, ...]:
-    """Return the rules of the user's own file, then those saved by the app for other tools; an idle one is noticed."""
-    rules: list[Rule] = []
-    for table in (config, saved):
-        decided = {(rule.server, rule.tool) for rule in rules}
-        for entry in table.array("rules"):
-            rule = entry.read(Rule(where=table.file))
-            for key in ("server", "tool", "action"):
-                if not entry.data.get(key):
-                    entry.mistake(key, "missing", "write server, tool and action; * stands for any characters")
-            if (rule.server, rule.tool) not in decided:
-                rules.append(rule)
-    for rule in rules:
-        # A `deny` with a typing mistake would protect nothing.
-        if not any(matches(name, rule.server) for name in servers):
-            words = f"the rule for {shown(rule.server)}.{shown(rule.tool)} matches no server"
-            config.report.notices.append(f"{rule.where}: {words}; {nearest(rule.server, servers)}")
-    return tuple(rules)
 
 
 def check_patterns(patterns: Sequence[str], report: Report) -> None:

@@ -19,7 +19,7 @@ from typing_extensions import override
 from tui_host.answers.values import Values
 from tui_host.capture.visible import hidden, line, tool_name, visible
 from tui_host.chat.call_arguments import canonical, pretty, read_arguments
-from tui_host.chat.policy import Question
+from tui_host.chat.policy import Question, lasting, written
 from tui_host.chat.session import Session
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
@@ -45,11 +45,12 @@ REJECTING, OF_SEVERAL = frozenset(("no", "no, because…", "stop the turn")), fr
 class Approval(QuestionPanel):
     """Asks about the calls of a session that wait, one by one, and answers by key."""
 
-    DECIDING = frozenset(("y", "a", "Y", "A", "e", "n", "r", "escape"))
+    DECIDING = frozenset(("y", "a", "Y", "A", "k", "e", "n", "r", "escape"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y,a", "approve('y')", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
         Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
         Binding("A", "approve('A')", "this tool", tooltip="twice: approve this tool for the rest of the session"),
+        Binding("k", "approve('k')", tooltip="behind a first A: approve this tool for good, by a rule in rules.toml"),
         Binding("Y", "approve('Y')", "all of these", tooltip="approve all that remain, once each was shown to its end"),
         Binding("n", "no", "no", tooltip="reject"),
         Binding("r", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
@@ -248,6 +249,9 @@ class Approval(QuestionPanel):
     def keys(self) -> Sequence[tuple[str, str]]:
         if self.first_field is self._edit:
             return [("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]
+        if self.asked == "A":
+            kept = [] if self._host.unkept(self._session, self.current.request.tool) else [("k", "for good")]
+            return [("A", "this session"), *kept, ("escape", "back")]
         if self.first_field is self._reason:
             return [("enter", "reject with this reason"), ("escape", "back")]
         hidden_keys = OF_SEVERAL if len(self._left) == 1 else frozenset[str]()
@@ -268,14 +272,17 @@ class Approval(QuestionPanel):
 
     # Deciding.
 
-    def action_approve(self, key: Literal["y", "A", "Y"]) -> None:
+    def action_approve(self, key: Literal["y", "A", "Y", "k"]) -> None:
         """Approve the call, its tool, or all that remain, once the arguments were shown to their end; else show the end."""
         question, left = self.current, self._left
         unseen = [waiting for waiting in left if self._key_of(waiting) not in self._seen]
-        name = line(tool_name(question.request.tool.server, question.request.tool.name), 200)
-        again = (
-            f"Press A again to run every call of {name}, as defined now, without asking for the rest of this session."
-        )
+        tool, is_offered = question.request.tool, self.asked == "A"
+        name, unkept = line(tool_name(tool.server, tool.name), 200), self._host.unkept(self._session, tool)
+        again = f"Press A again to run every call of {name}, as defined now, unasked in this session"
+        if unkept:
+            again += f". No rule for good: {unkept}."
+        else:
+            again += f"; k: for good, by this rule in rules.toml: {written(lasting(tool))}"
         if not question.open or self.has_class("-tiny"):
             return
         if self._shows == "description":
@@ -286,6 +293,13 @@ class Approval(QuestionPanel):
             self._arguments.action_last()
         elif key == "Y" and unseen:
             self._turn_to(unseen[0], "This call was not shown whole yet. Read it, then press Y again.")
+        elif key == "k" and (unkept or not is_offered):
+            self.say(f"No rule for good: {unkept}." if unkept else "Press A first: it shows the rule that k keeps.")
+            self.look_again()
+        elif key == "k":
+            self.say("")
+            self.look_again()
+            self.app.run_worker(self._keep(question))  # pyright: ignore[reportUnknownMemberType] - of any app
         elif key != "A" or self.is_again(key, again):
             how = "approved for the session" if key == "A" else "approved once"
             if key == "Y" and len(left) > 1:
@@ -295,6 +309,24 @@ class Approval(QuestionPanel):
             if key == "A":
                 self._session.grant(question)  # which may answer further questions
                 self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
+            self._turn_to()
+
+    async def _keep(self, question: Question) -> None:
+        """Approve a call once the rule for its tool stands in rules.toml."""
+        tool, host = question.request.tool, self._host
+        try:
+            await host.change_rule(lasting(tool), is_kept=True)
+        except TuiHostError as error:
+            self.notify(
+                line(f"The rule is not kept, and nothing is decided: {error}", 300), severity="error", markup=False
+            )
+            return
+        question.approve(how="approved for good", edited=self._edits.get(question.request.call))
+        for session in host.sessions.values():
+            session.apply_rules()
+        name = line(tool_name(tool.server, tool.name), 200)
+        self.notify(f"{name} runs unasked for good from now on. /rules takes the rule back.", markup=False)
+        if self.is_attached:
             self._turn_to()
 
     def action_no(self) -> None:

@@ -110,7 +110,7 @@ class QuestionPanel(Container, can_focus=True):
     """
 
     def __init__(self, scrolled: Widget, parts: Sequence[Widget]) -> None:
-        self.foot = Rows(lambda width: paragraphs(self.message, width, "bold $text-warning", 6))
+        self.foot = Rows(lambda width: paragraphs(self.message, width, "bold $text-warning", 8 if self.asked else 6))
         super().__init__(*parts, self.foot)
         self.scrolled = scrolled  # gives way where there is no room for everything
         self.first_field: Widget = self  # what takes the focus
