@@ -12,8 +12,9 @@ from tests.llm.recorded import anthropic
 from tests.llm.recorded.asks import EVERY
 from tests.llm.recorded.case import TEXT, THOUGHT, WEATHER, Recorded
 from tui_host.capture.ladder.ladder import Ladder
-from tui_host.chat.conversation import CallItem, SummaryItem
+from tui_host.chat.conversation import AnswerItem, CallItem, SummaryItem, UserItem
 from tui_host.chat.policy import Approver, Policy
+from tui_host.chat.queued_messages import Queued
 from tui_host.chat.stored_messages import message_from_text, message_to_text
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import JSON
@@ -42,6 +43,7 @@ async def asked(
     options: Options | None = None,
     approver: Approver | None = None,
     schema: JSON = OBJECT,
+    queued: Sequence[Queued] = (),
 ) -> tuple[Bench, Sequence[bytes], str | None]:
     async with peer(*(heard(recorded, body) for body in answers)) as there:
         policy = Policy((), allow_all=approver is None)
@@ -49,6 +51,7 @@ async def asked(
         at.speaking(recorded.dialect)
         at.session.model = ModelRef(provider="demo", model="m")
         at.session.options = options or Options()
+        at.session.queued[:] = queued
         at.pool.offered[0] = type(at.pool.offered[0])(
             server="math", name="add", schema=schema, fingerprint="add", description="Adds."
         )
@@ -86,6 +89,29 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_bytes_that_say_so(
     again, first = (dialect(recorded.dialect).write(ask, Target(provider="demo")) for ask in asks)
     assert (again, len(messages)) == (first, len(tuple(at.session.messages)))
     assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
+
+
+@each_dialect
+async def test_what_is_said_for_the_next_step_stands_behind_its_results_and_is_part_of_the_chat(
+    recorded: Recorded, tmp_path: Path
+) -> None:
+    queued = [Queued(text="in °F", joins_step=True), Queued(text="later"), Queued(text="please", joins_step=True)]
+    at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body, queued=queued)
+
+    written = json.loads(bodies[1])
+    *_, results, said = next(written[name] for name in ("messages", "input", "contents") if name in written)
+    if recorded.dialect == "anthropic":
+        assert [block["type"] for block in said["content"]] == ["tool_result", "text", "text"]
+        results = said
+    assert (said["role"], "21 C" in json.dumps(results)) == ("user", True)
+    words = json.dumps(said, ensure_ascii=False)
+    assert words.index("in °F") < words.index("please")
+    assert b"later" not in bodies[1]
+    assert (answer, at.session.queued) == (TEXT, [Queued(text="later")])
+    assert [item.text for item in at.items(UserItem)] == ["weather?", "in °F", "please"]
+    assert [type(item) for item in at.session.conversation][-4:-1] == [UserItem, UserItem, AnswerItem]
+    (told,) = at.linked("told")
+    assert (b"21 C" in told, b"please" in told) == (True, False)
 
 
 @each_dialect

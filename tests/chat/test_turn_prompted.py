@@ -16,6 +16,7 @@ from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Record
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.policy import Question
+from tui_host.chat.queued_messages import Queued
 from tui_host.errors import JSON, SettingsError
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import DIALECTS
@@ -51,6 +52,15 @@ async def test_a_call_in_words_is_run_and_its_result_told_in_the_words_of_each_p
     assert texts(at, 1)[1:] == [*asked, ("user", told)]
     told = '<tool_response>\n{"name": "math__add", "content": "11"}\n</tool_response>'
     assert texts(at, 2)[1:4] == [*asked, ("user", told)]
+
+
+async def test_what_is_said_for_the_next_step_stands_behind_its_results_in_words(bench: Make) -> None:
+    async with bench.hearing(says(CALL), says("Eleven."), yes=True, protocol="cherry") as at:
+        at.session.queued.append(Queued(text="in words", joins_step=True))
+        await at.ask(ASKED)
+
+    role, said = texts(at, 1)[-1]
+    assert (role, said.endswith("</tool_use_result>\n\nin words"), at.session.queued) == ("user", True, [])
 
 
 async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(bench: Make) -> None:

@@ -72,6 +72,26 @@ def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
         terminal.until(lambda: not terminal.family.living())
 
 
+def test_what_was_queued_comes_back_after_sigkill_with_its_session(tmp_path: Path) -> None:
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Nothing sent yet")  # now there is a store
+        terminal.type("error hang\r")
+        terminal.until_shown("escape stops")
+        terminal.type("say this later\r")
+        terminal.until_shown("queued · say this later")
+        terminal.signal(signal.SIGKILL)
+        assert terminal.ended() == -signal.SIGKILL
+    with program(tmp_path) as terminal:
+        terminal.until_shown("Nothing sent yet")
+        terminal.type("\x1b[15~")
+        terminal.until_shown("error hang")
+        terminal.type("\r")
+        terminal.until_shown("waits for enter · say this later")
+        terminal.type("\r")
+        terminal.until_shown("my rules recognised")
+        assert terminal.end("\x11") == (0, True)
+
+
 @pytest.mark.parametrize("number", first_values([signal.SIGTSTP, signal.SIGSTOP]), ids=["tstp", "stop"])
 def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_path: Path, number: int) -> None:
     with program(tmp_path) as terminal:

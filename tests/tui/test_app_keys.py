@@ -249,6 +249,35 @@ async def test_another_session_is_one_key_away_while_a_question_waits_and_nothin
     assert app.prompt.text == ""
 
 
+async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_kept_with_its_session(
+    app: Running,
+) -> None:
+    first = app.session
+    await app.send("error hang")
+    for words, key in (("one", "enter"), ("two", "enter"), ("three", "alt+enter"), ("four", "ctrl+enter")):
+        app.write(words)
+        await app.press(key)
+    await app.until_shown(
+        "queued · one", "and 2 more", "with the next step · four", "up takes it back · delete drops it"
+    )
+    await app.reach("up", "with the next step · three")
+    assert (app.prompt.text, first.draft) == ("four", "four")
+    await app.press("delete", "ctrl+u", "delete")
+    await app.until(lambda: "three" not in app.text)
+    await app.type("/step")
+    await app.reach("enter", "with the next step · two")
+    await app.press("ctrl+n")
+    assert "next step" not in app.text
+    app.main.show_session(first)
+    await app.until_shown("queued · one", "with the next step · two")
+    await app.press("escape")
+    await app.until_shown("waits for enter · one", "waits for enter · two", "enter sends it")
+    await app.press("enter")
+    await app.until(lambda: not first.queued)
+    await app.until_idle()
+    assert said(app) == ["error hang", "one", "two"]
+
+
 async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_again(app: Running) -> None:
     await app.press("ctrl+r")
     await app.until_told("there is nothing to try again")

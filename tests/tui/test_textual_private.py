@@ -73,6 +73,12 @@ def test_what_stands_in_a_paste_is_text_wherever_it_is_cut() -> None:
         assert (pastes, keys) == (["b␛]0;x\x07\x0f\r␛[20", "␛"], ["a", "c", "up"])
 
 
+def test_alt_enter_is_a_key_as_usual_terminals_write_it_and_text_in_a_paste() -> None:
+    told = [*textual_private.Parser().feed("\x1b\r\r\x1b[200~\x1b\r\x1b[201~")]
+    assert [event.key for event in told if isinstance(event, events.Key)] == ["alt+enter", "enter"]
+    assert [event.text for event in told if isinstance(event, events.Paste)] == ["␛\r"]
+
+
 ANSWERS = (
     "\x1b[?62;22;52c",
     "\x1b[>41;354;0c",

@@ -63,6 +63,8 @@ class StoreKeeper:
                 draft=session.draft,
             )
         )
+        if _QUEUED in facts:
+            self._store.hurry()  # what is shown as queued must outlive a killed program
 
     def message(self, session: str, number: int, message: Message) -> None:
         """Save a message."""

@@ -42,6 +42,7 @@ _TYPED = re.compile(
     r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
     r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
 )
+ALT_ENTER = "\x1b[13;3u"  # as kitty writes the key; of the usual bytes Textual reads the enter alone
 _NOTHING = "\x1b[G"  # what Textual reads and leaves out
 _LATE = 2.0  # seconds after which the rest of an answer comes no more
 
@@ -90,7 +91,7 @@ class Parser(XTermParser):
             if match["opened"] or match["begun"]:
                 self._kept, self._passed = match[0], len(match["opened"] or "")
             self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
-        return super().feed(tame) if tame or not data else ()
+        return super().feed(tame.replace("\x1b\r", ALT_ENTER)) if tame or not data else ()
 
 
 def keep_pastes_text() -> None:
