@@ -1,6 +1,7 @@
 """Sessions and what a person marked in them: listed, found, owned by one process, exported, deleted for good, and pruned."""
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,11 @@ from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
 from tui_host.capture.recorder import Recorder
 from tui_host.capture.redact.redaction import Redactor
-from tui_host.capture.session_summary import SessionInfo
+from tui_host.capture.session_summary import Parent, SessionInfo, SharedPart
 from tui_host.capture.store.deletion import delete_session, prune, used_bytes
 from tui_host.capture.store.imported_records import Intake
 from tui_host.capture.store.notes_of_people import RowMarks, choose_frame, frame_choices
+from tui_host.capture.store.search import search_chats
 from tui_host.capture.store.store import Store
 from tui_host.errors import TuiHostError
 
@@ -231,3 +233,63 @@ def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
     assert [old.name for old in prune(store, before_ns=NOW).gone] == [FIRST]
     assert listed(store) == [SECOND]
     assert kept(store, capture="mine") == [b"mine"]
+
+
+def branch_off(store: Store, name: str, turn: int, *shared: SharedPart, updated: int) -> None:
+    """Save a branch behind a turn, with one message of its own."""
+    parent = Parent(parent=shared[-1].session, parent_title="title", parent_turn=turn, shared=shared)
+    facts = json.dumps(asdict(parent))
+    store.sessions.save(SessionInfo(name, "title", "chat", 1, updated, 0, "demo/openai", "native", facts=facts))
+    store.sessions.save_message(name, shared[-1].messages, turn=turn + 1, text=f'{{"own": "{name}"}}', time_ns=updated)
+    store.sessions.save_item(name, shared[-1].items, f'{{"own": "{name}"}}')
+
+
+def test_a_branch_has_what_it_shares_with_older_sessions_and_nothing_that_came_there_later(store: Store) -> None:
+    save(store, FIRST, turns=3)
+    for number in range(4):
+        store.sessions.save_item(FIRST, number, f'{{"turn": {number}}}')
+    branch_off(store, SECOND, 2, SharedPart(FIRST, 2, 2, 3), updated=2)
+    branch_off(store, THIRD, 3, SharedPart(FIRST, 2, 2, 3), SharedPart(SECOND, 3, 3, 4), updated=3)
+    store.sessions.save_message(SECOND, 3, turn=4, text='{"text": "later"}', time_ns=2)
+    record(
+        store,
+        (
+            frame(b"start"),
+            frame(b"first asks", session=FIRST, turn=2),
+            frame(b"log between turns"),
+            frame(b"first asks on", session=FIRST, turn=3),
+            frame(b"log in the later turn"),
+            frame(b"first done", session=FIRST, turn=3),
+            frame(b"second asks", session=SECOND, turn=3),
+            frame(b"third asks", session=THIRD, turn=4),
+        ),
+    )
+    settle(store)
+
+    second, third = f'{{"own": "{SECOND}"}}', f'{{"own": "{THIRD}"}}'
+    assert store.sessions.messages(THIRD) == ['{"turn": 1}', '{"turn": 2}', second, third]
+    assert store.sessions.messages(THIRD, before=3) == ['{"turn": 1}', '{"turn": 2}', second]
+    assert store.session_items(THIRD) == ['{"turn": 0}', '{"turn": 1}', '{"turn": 2}', second, third]
+    assert store.session_items(THIRD, beginning='{"own', most=1) == [second]
+    own = [b"first asks", b"log between turns", b"second asks", b"third asks"]
+    assert exported(store, THIRD) == ([b"start"], own)
+    parent = store.sessions.find(THIRD).parent
+    assert parent is not None
+    assert (parent.parent, parent.words()) == (SECOND, "branch of «title» at turn 3")
+    found = [[match.session.id for match in search_chats(store, words)] for words in ("title", THIRD, "later")]
+    assert found == [[FIRST], [THIRD], [SECOND]], "what is shared is found in the first alone"
+
+
+def test_a_session_whose_turns_branches_share_is_deleted_behind_them(store: Store) -> None:
+    save(store, FIRST, turns=3, updated=1)
+    branch_off(store, SECOND, 2, SharedPart(FIRST, 2, 2, 0), updated=5)
+    branch_off(store, THIRD, 1, SharedPart(FIRST, 1, 1, 0), updated=9)
+    for session in (FIRST, SECOND, THIRD):
+        store.sessions.release(session)
+    settle(store)
+    with pytest.raises(TuiHostError, match=f"2 branches share its turns: {SECOND}, {THIRD}.*delete them first"):
+        delete_session(store, FIRST)
+    for is_dry in (True, False):
+        assert [old.name for old in prune(store, before_ns=6, dry=is_dry).gone] == [SECOND]
+    assert store.sessions.messages(THIRD) == ['{"turn": 1}', f'{{"own": "{THIRD}"}}']
+    assert [old.name for old in prune(store, before_ns=10).gone] == [THIRD, FIRST]

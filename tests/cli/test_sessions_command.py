@@ -58,7 +58,8 @@ def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
     assert "size> needs a number such as 10k" in wrong.err
 
 
-LISTED = ["id", "title", "created", "updated", "turns", "source", "live", "model", "protocol", "profile"]
+OF_ASKING = ("model", "protocol", "profile", "parent", "parent_turn")
+LISTED = ["id", "title", "created", "updated", "turns", "source", "live", *OF_ASKING]
 
 
 def test_list_has_the_newest_first(kept: Kept) -> None:

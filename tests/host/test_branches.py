@@ -10,6 +10,8 @@ from tests.kit.peer import Peer, peer_in_thread
 from tui_host.chat.conversation import CallItem, NoteItem
 from tui_host.chat.session import Session
 from tui_host.errors import TuiHostError
+from tui_host.host.host import Host
+from tui_host.tui.sources.live import SessionSource
 
 
 def notes(session: Session) -> list[str]:
@@ -19,6 +21,21 @@ def notes(session: Session) -> list[str]:
 def sent(peer: Peer) -> list[object]:
     """What the last request told the model, without the system's words."""
     return [message["content"] for message in peer.messages(-1) if message["role"] != "system"]
+
+
+def rows(host: Host, session: Session) -> list[int]:
+    """The turns of the inspector's rows that tell of models."""
+    assert host.recorder is not None
+    assert host.recorder.flush()
+    source = SessionSource(host, session)
+    while not source.is_settled:
+        source.look()
+    return [row.turn for row in source.ladder.rows if row.lane == "llm"]
+
+
+def turns_on_disk(host: Host, session: Session) -> set[int | None]:
+    assert host.store is not None
+    return {record.place.turn for record, _ in host.store.session_records(session.id)} - {None}
 
 
 @pytest.mark.parametrize("record", [True, False])

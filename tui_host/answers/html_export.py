@@ -69,7 +69,8 @@ def pieces(session: SessionInfo, records: Records, items: Iterable[str]) -> Iter
     title = _text(" ".join(session.title.split())[:_WIDE]) or "untitled"
     digest = base64.b64encode(sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"
-    facts = (session.id, session.model, session.protocol, rfc3339(session.created_ns))
+    parent = "" if session.parent is None else session.parent.words()
+    facts = (session.id, session.model, session.protocol, rfc3339(session.created_ns), parent)
     head = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.json.narrowing import mapping, number_or_zero
+from tui_host.capture.json.narrowing import items, mapping, number_or_zero, text_or_empty
 
 Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 # The stored values of a `SessionInfo`, in its order.
@@ -17,18 +18,23 @@ DIRECT = "direct"  # the name among the stored options of a session that has ask
 LOCAL_MARK = "~"  # before the number in a name under which imported content is stored because its own was taken
 
 
+class SharedPart(NamedTuple):
+    """What a branch shares of an older session: records up to a turn, messages and items with smaller numbers."""
+
+    session: str
+    turn: int
+    messages: int
+    items: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parent:
-    """The session that a branch shares its first turns with, as it is stored among the branch's facts.
-
-    Shared are the messages and items with smaller numbers: what came to the parent's last shared turn afterwards is its own.
-    """
+    """The session that a branch goes on from, as it is stored among the branch's facts; `shared` has the parent last."""
 
     parent: str  # its id
     parent_title: str
     parent_turn: int  # the last one shared; 0 for none
-    parent_messages: int
-    parent_items: int
+    shared: tuple[SharedPart, ...]  # of the parent, and what that shares itself
 
     def words(self, *, at: str = "at") -> str:
         """Say where the branch was made, in foreign text."""
@@ -37,19 +43,21 @@ class Parent:
 
 def parent_of(facts: str) -> Parent | None:
     """Read the parent among a session's stored facts; None for a session that is no branch."""
+    if '"parent_turn"' not in facts:
+        return None
     try:
         members = mapping(json.loads(facts))
-    except (ValueError, RecursionError):
+        return Parent(
+            parent=str(members["parent"]),
+            parent_title=text_or_empty(members.get("parent_title")),
+            parent_turn=number_or_zero(members["parent_turn"]),
+            shared=tuple(
+                SharedPart(str(session), *map(number_or_zero, numbers))
+                for session, *numbers in map(items, items(members["shared"]))
+            ),
+        )
+    except (ValueError, TypeError, LookupError, RecursionError):
         return None
-    if "parent_turn" not in members:
-        return None
-    return Parent(
-        parent=str(members.get("parent")),
-        parent_title=str(members.get("parent_title", "")),
-        parent_turn=number_or_zero(members.get("parent_turn")),
-        parent_messages=number_or_zero(members.get("parent_messages")),
-        parent_items=number_or_zero(members.get("parent_items")),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +98,11 @@ class SessionInfo:
     def parent(self) -> Parent | None:
         """The session that this one is a branch of."""
         return None if self.is_foreign else parent_of(self.facts)
+
+    @property
+    def shared(self) -> Sequence[SharedPart]:
+        """What it shares with older sessions, the eldest first."""
+        return () if self.parent is None else self.parent.shared
 
     @property
     def is_direct(self) -> bool:

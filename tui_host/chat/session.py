@@ -170,12 +170,16 @@ class Session:
         self.keeper = keeper
         if keeper is not None and self.is_kept and (self.turn or self.draft):
             self.save()
-            shared = (0, 0) if self.parent is None else (self.parent.parent_messages, self.parent.parent_items)
+            messages, items = (0, 0) if self.parent is None else self.parent.shared[-1][2:]
             for number, message in self.messages.numbered():
-                if number >= shared[0]:
+                if number >= messages:
                     keeper.message(self.id, number, message)
-            for number in range(shared[1], len(self.conversation)):
+            for number in range(items, len(self.conversation)):
                 keeper.item(self.id, number, self.conversation[number])
+
+    def shares(self, session: str) -> bool:
+        """Whether this is a branch that shares turns of another session."""
+        return self.parent is not None and any(older.session == session for older in self.parent.shared)
 
     def keep(self) -> None:
         """Store a branch from now on, since something is asked in it."""

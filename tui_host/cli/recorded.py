@@ -88,6 +88,8 @@ class ListedSession:
             "model": info.asked[0],
             "protocol": info.asked[1],
             "profile": info.profile,
+            "parent": info.parent and info.parent.parent,
+            "parent_turn": info.parent and info.parent.parent_turn,
         }
         if self.story is not None:
             passed = self.passed()

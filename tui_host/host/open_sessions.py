@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import StoreError, TuiHostError
@@ -91,7 +90,7 @@ class OpenSessions(dict[str, "Session"]):
         Raises:
             TuiHostError: The last turn to share is still running.
         """
-        from tui_host.capture.session_summary import Parent, session_id
+        from tui_host.capture.session_summary import Parent, SharedPart, session_id
         from tui_host.chat.conversation import CallItem, Conversation, NoteItem
         from tui_host.chat.session import Session
 
@@ -102,15 +101,12 @@ class OpenSessions(dict[str, "Session"]):
                 "this turn still runs", f"turn {session.turn}", "stop it with escape, or wait for its end"
             )
         messages, items = session.messages.up_to(turn), session.conversation.up_to(turn)
-        parent = Parent(
-            parent=session.id,
-            parent_title=session.title,
-            parent_turn=turn,
-            parent_messages=messages.count,
-            parent_items=len(items),
-        )
-        if session.parent is not None and turn <= session.parent.parent_turn:  # the turn is that one's own
-            parent = replace(parent, parent=session.parent.parent, parent_title=session.parent.parent_title)
+        name, title, older = session.id, session.title, () if session.parent is None else session.parent.shared
+        earlier = [of_older for of_older in older if of_older.turn < turn]
+        if session.parent is not None and turn <= session.parent.parent_turn:  # it is an older session's own turn
+            name, title = older[len(earlier)].session, session.parent.parent_title
+        shared = *earlier, SharedPart(name, turn, messages.count, len(items))
+        parent = Parent(parent=name, parent_title=title, parent_turn=turn, shared=shared)
         later = (session.conversation[number] for number in range(len(items), len(session.conversation)))
         has_run = any(isinstance(item, CallItem) and item.state in {"running", "done", "failed"} for item in later)
         what = parent.words(at="behind") + ("; tool calls that ran there are not undone" if has_run else "")
@@ -161,19 +157,15 @@ class OpenSessions(dict[str, "Session"]):
         return self[info.id]
 
     def leave(self, session: Session) -> bool:
-        """Free a session that is stored completely, or a branch without a word; reopening reads it from the disk. Returns whether it was freed."""
+        """Free a session that is stored completely; reopening reads it from the disk. Returns whether it was freed."""
         store = self._store
         if not (session.is_kept or session.draft):  # a branch in which nothing was asked leaves nothing behind
             self.pop(session.id, None)
             return True
-        if (
-            not session.is_kept
-            or store is None
-            or store.fault
-            or session.busy
-            or not session.turn
-            or session.id not in self
-        ):
+        # What is going to be shared stays this process's own, so that no other deletes it.
+        if not session.is_kept or any(not other.is_kept and other.shares(session.id) for other in self.values()):
+            return False
+        if store is None or store.fault or session.busy or not session.turn or session.id not in self:
             return False
         del self[session.id]
         self._policies[session.id] = session.policy

@@ -94,7 +94,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
     options = dict(mapping(json.loads(info.options)))
     options.pop(DIRECT, None)
     omitted, refused = options.pop(_OMITTED, 0), mapping(options.pop(_REFUSED, None))
-    stored = store.sessions.count_messages(info.id)
+    stored = max(store.sessions.count_messages(info.id), info.parent.shared[-1].messages if info.parent else 0)
 
     def read() -> Sequence[str]:
         texts = store.sessions.messages(info.id, before=stored)
@@ -113,6 +113,7 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
         omitted_turns=number_or_zero(omitted),
         refused_images={name: turn for name, turn in refused.items() if isinstance(turn, int)},
         is_direct=info.is_direct,
+        parent=info.parent,
         policy=policy,
         redact=redact,
         keeper=keeper,

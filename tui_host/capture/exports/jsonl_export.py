@@ -46,8 +46,10 @@ def session_line(session: SessionInfo) -> bytes:
         "source": session.source,
         "model": session.model,
         "protocol": session.protocol,
+        "parent": session.parent and session.parent.parent,
+        "parent_turn": session.parent and session.parent.parent_turn,
     }
-    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": value})
+    return b"{%s}\n" % _members({"tui_host": FORMAT, "session": present(value)})
 
 
 def record_line(record: Record, *, is_preamble: bool = False) -> bytes:

@@ -71,6 +71,8 @@ def pieces(session: SessionInfo, records: Records, items: Sequence[str]) -> Iter
 def _blocks(session: SessionInfo, traffic: _Traffic, items: Iterable[str]) -> Iterator[str]:
     yield f"# {words(keyless(session.title)) or 'untitled'}"
     yield f"{session.id} · {code(session.model)} · {code(session.protocol)} · {rfc3339(session.created_ns)}"
+    if session.parent is not None:
+        yield f"{words(session.parent.words())} · {session.parent.parent}"
     placed = [(turn, step, item) for turn, step, item in placed_items(items) if item]
     for turn, of_turn in groupby(placed, lambda place: place[0]):
         yield f"## Turn {turn}"

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from tui_host.capture.session_summary import parent_of
 from tui_host.capture.store.companion_files import room_given_up
 from tui_host.capture.store.schema import BUSY_SECONDS, SEQ_BITS
 from tui_host.capture.store.session_records import doomed_keys
@@ -39,9 +40,9 @@ _EMPTY = f"""
         (SELECT 1 FROM records WHERE records.key BETWEEN captures.key << {SEQ_BITS} AND (captures.key + 1 << {SEQ_BITS}) - 1)
 """  # noqa: S608 - constants alone
 _OLD = f"""
-    SELECT max(updated, coalesce({CAME}, 0)), 'session', id, title, id, owner FROM sessions
+    SELECT max(updated, coalesce({CAME}, 0)), 'session', id, title, id, owner, facts FROM sessions
     UNION ALL
-    SELECT coalesce(ended, started), 'capture', id, '', key, CASE WHEN ended IS NULL THEN owner END FROM captures
+    SELECT coalesce(ended, started), 'capture', id, '', key, CASE WHEN ended IS NULL THEN owner END, '' FROM captures
     WHERE NOT EXISTS (SELECT 1 FROM places JOIN sessions ON sessions.id = session WHERE capture = captures.key)
     ORDER BY 1
 """  # noqa: S608 - a constant alone; what was brought here is as old as it is here
@@ -56,6 +57,13 @@ class Old(NamedTuple):
     title: str
     key: str | int  # in its places
     owner: str | None  # the lock of the process that may still write it
+    facts: str  # with what a branch shares
+
+    @property
+    def older(self) -> Sequence[str]:
+        """The sessions whose turns it shares."""
+        parent = parent_of(self.facts)
+        return () if parent is None else [shared.session for shared in parent.shared]
 
 
 @dataclass(slots=True)
@@ -76,13 +84,14 @@ def prune(
     stopped: Callable[[], bool] = lambda: False,
 ) -> Pruned:
     """Delete sessions, and captures without one, by age and then until the rest takes no more. Blocks; `stopped` ends it early."""
-    pruned = Pruned()
+    pruned, shared = Pruned(), set[str]()  # sessions whose turns a branch that stays shares
     with nullcontext() if dry else room_given_up(store.path):
         before = size = used_bytes(store)
-        for old in store.read_as(Old, _OLD):
+        for old in _branches_first(store.read_as(Old, _OLD)):
             is_old = before_ns is not None and old.time_ns < before_ns
             is_much = max_bytes is not None and size > max_bytes
-            if store.is_live(old.owner):
+            if store.is_live(old.owner) or old.name in shared:
+                shared.update(old.older)
                 continue
             if stopped() or not (is_old or is_much):
                 break
@@ -91,12 +100,23 @@ def prune(
             elif _is_removed(store, old.thing, old.key):
                 size = used_bytes(store)
             else:
+                shared.update(old.older)
                 continue
             pruned.gone.append(old)
         pruned.freed = max(before - size, 0)
         if pruned.gone and not dry:
             pruned.is_whole = _give_back(store)
     return pruned
+
+
+def _branches_first(all_old: Sequence[Old]) -> Sequence[Old]:
+    """Put sessions behind the branches that share their turns, as if they were as old as the youngest of these."""
+    times_ns = {old.name: old.time_ns for old in all_old}
+    for old in all_old:
+        for name in old.older:
+            times_ns[name] = max(times_ns.get(name, 0), old.time_ns)
+    aged = [old._replace(time_ns=times_ns[old.name]) for old in all_old]
+    return sorted(aged, key=lambda old: (old.time_ns, -len(old.older)))
 
 
 def used_bytes(store: Store) -> int:
@@ -106,6 +126,10 @@ def used_bytes(store: Store) -> int:
 
 def delete_session(store: Store, session: str) -> bool:
     """Remove a session, with the records used by no other; returns whether no other process reads what may be left in the log."""
+    if branches := store.sessions.branches(session):
+        names, is_one = ", ".join(branch.id for branch in branches), len(branches) == 1
+        what = f"{'a branch shares' if is_one else f'{len(branches)} branches share'} its turns: {names}"
+        raise TuiHostError(what, session, f"delete {'it' if is_one else 'them'} first")
     with room_given_up(store.path):
         if not _is_removed(store, "session", session):
             raise TuiHostError("another process writes this session", session, "end it first")

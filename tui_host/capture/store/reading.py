@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from tui_host.capture.record import Direction, Head, Kind, Place, Record, Redaction, Wire
+from tui_host.capture.session_summary import SharedPart
 from tui_host.capture.store.bodies import SPAN, Bodies, Packed, Part, unpack_run
 from tui_host.capture.store.companion_files import doubt
 from tui_host.capture.store.database import CARRIED_OVER, connect_to_read
@@ -103,15 +104,19 @@ class ReadableStore:
         found = self.records(capture=capture, after=min(seqs) - 1, until_seq=max(seqs))
         return {record.seq: record.data for record in found if record.seq in asked and record.encoding is None}
 
-    def session_records(self, session: str) -> Iterator[tuple[Record, bool]]:
+    def session_records(
+        self, session: str, shared: Sequence[SharedPart] | None = None
+    ) -> Iterator[tuple[Record, bool]]:
         """Yield the records of a session in the order of exports; True with a record of a connection's preamble.
+
+        A branch has those of the turns that it shares too: as `shared` says, or as is stored.
 
         In one transaction: meanwhile the rows of an answer may be joined.
         """
         with self._unreadable(), closing(connect_to_read(self.path)) as reader:
             reader.text_factory = damaged_text
             reader.execute("BEGIN")
-            for keys, is_preamble in zip(select_records(reader, session), (True, False), strict=True):
+            for keys, is_preamble in zip(select_records(reader, session, shared), (True, False), strict=True):
                 for _, record in _in_order(_with_keys(reader, keys)):
                     yield record, is_preamble
 

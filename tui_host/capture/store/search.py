@@ -53,7 +53,9 @@ def search_chats(store: Store, words: str) -> Iterator[Found]:
 
 def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple[bytes, int]]) -> Found | None:
     """Return a session whose title and bodies, each with its turn, have all texts together."""
-    missing = needles.texts - needles.contained(session.title.encode("utf-8", "replace"))
+    missing = needles.texts
+    if session.parent is None:  # a branch has its title from there, and is found by its own words
+        missing -= needles.contained(session.title.encode("utf-8", "replace"))
     excerpt, turn = "", 0
     for data, turn_of_it in bodies if missing else ():
         here = needles.contained(data)
@@ -73,7 +75,7 @@ def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple
 
 def _said(store: Store, session: str, needles: WantedTexts) -> Iterator[tuple[bytes, int]]:
     # what came from a file was told to no model of ours: its chat has what was said
-    for text in store.sessions.messages(session) or store.session_items(session):
+    for text in store.sessions.messages(session, shared=()) or store.session_items(session, shared=()):
         data = text.encode("utf-8", "replace")
         if needles.contained(data):  # only what may match is parsed
             value = read_object(data)
@@ -151,7 +153,7 @@ class RecordSearch:
         """Yield the bodies of a session, without the preamble, which repeats in every session; feed a ladder."""
         counts = any(term.field == TOKENS for term in terms(self.reading.query, negated=True))
         answers: dict[tuple[str, str | None], list[Record]] = {}
-        for number, (record, is_preamble) in enumerate(self.store.session_records(session.id)):
+        for number, (record, is_preamble) in enumerate(self.store.session_records(session.id, ())):
             if number % _STEP_RECORDS == 0 and (self.bytes_left <= 0 or not self.goes_on()):
                 raise _StoppedError
             self.bytes_left -= len(record.data) + 100

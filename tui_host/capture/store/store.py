@@ -14,9 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.session_summary import SessionFields, SessionInfo
+from tui_host.capture.session_summary import SessionFields, SessionInfo, SharedPart
 from tui_host.capture.store.companion_files import LIVE, is_held
 from tui_host.capture.store.rows import TAKE_OVER, SQLValue, storable
+from tui_host.capture.store.session_records import line_of
 from tui_host.capture.store.writer import WritableStore, Write
 from tui_host.errors import TuiHostError
 
@@ -51,8 +52,14 @@ _SAVE_TURN = """
     INSERT OR IGNORE INTO turns (session, number, model, protocol)
     SELECT id, ?, model, protocol FROM sessions WHERE id = ?
 """
-_MESSAGES = "SELECT json FROM messages WHERE session = ? AND number < ? ORDER BY number"
-_ITEMS = "SELECT json FROM items WHERE session = ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
+_MESSAGES = "SELECT number, json FROM messages WHERE session = ? AND number < ? AND turn <= ?"
+_ITEMS = (
+    "SELECT number, json FROM items WHERE session = ? AND number < ? AND substr(json, 1, ?) = ? ORDER BY number LIMIT ?"
+)
+_BRANCHES = f"""
+    {_INFO} WHERE source IN ('chat', 'ask')
+        AND CASE WHEN json_valid(facts) THEN json_extract(facts, '$.parent') END = ? ORDER BY created
+"""
 _MODELS = "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
 _MEMBERS = "coalesce(last + 1 - records.key, 1)"  # how many frames are in a row
 _TRAFFIC = f"""
@@ -165,13 +172,27 @@ class StoredSessions:
         return self._store.read_as(info, sql, *values)
 
     def count_messages(self, session: str) -> int:
-        """Return the number for the next message."""
+        """Return the number for the next message, 0 for a branch without one of its own."""
         sql = "SELECT coalesce(max(number) + 1, 0) FROM messages WHERE session = ?"
         return self._store.read_as(int, sql, session)[0]
 
-    def messages(self, session: str, *, before: int = sys.maxsize) -> Sequence[str]:
-        """Return the JSON of the messages, in order: all, or those with smaller numbers."""
-        return self._store.read_as(str, _MESSAGES, session, before)
+    def messages(
+        self, session: str, *, before: int = sys.maxsize, shared: Sequence[SharedPart] | None = None
+    ) -> Sequence[str]:
+        """Return the JSON of the messages, in order: all, or those with smaller numbers. `shared` as of records."""
+
+        def read(connection: sqlite3.Connection) -> Sequence[str]:
+            texts: dict[int, str] = {}
+            for part in line_of(connection, session, shared):
+                values = part.session, min(before, part.messages), part.turn
+                texts.update(connection.execute(_MESSAGES, values))
+            return [texts[number] for number in sorted(texts)]
+
+        return self._store.query(read)
+
+    def branches(self, session: str) -> Sequence[SessionInfo]:
+        """Return the sessions that share this one's turns, the eldest first."""
+        return self._infos(_BRANCHES, session)
 
     def models(self, session: str) -> Sequence[str]:
         """Return the models of the turns with their tool protocols, in order, each pair once."""
@@ -220,6 +241,16 @@ class Store(WritableStore):
     def end_capture(self, capture: str, time_ns: int) -> None:
         self.put(Write("UPDATE captures SET ended = ? WHERE id = ?", (time_ns, capture)))
 
-    def session_items(self, session: str, *, beginning: str = "", most: int = -1) -> Sequence[str]:
-        """Return the JSON of the chat's items, in order; or the first ones that begin so."""
-        return self.read_as(str, _ITEMS, session, len(beginning), beginning, most)
+    def session_items(
+        self, session: str, *, beginning: str = "", most: int = -1, shared: Sequence[SharedPart] | None = None
+    ) -> Sequence[str]:
+        """Return the JSON of the chat's items, in order; or the first ones that begin so. `shared` as of records."""
+
+        def read(connection: sqlite3.Connection) -> Sequence[str]:
+            texts: dict[int, str] = {}
+            for part in line_of(connection, session, shared):
+                values = part.session, part.items, len(beginning), beginning, most
+                texts.update(connection.execute(_ITEMS, values))
+            return [texts[number] for number in sorted(texts)[: None if most < 0 else most]]
+
+        return self.query(read)

@@ -208,7 +208,8 @@ class SessionsScreen(Browse):
                 state = "waiting for you"
             elif here.busy:
                 state = "running"
-            facts = size, info.listed_source * (not is_half), line(info.asked[0], 40), info.asked[1]
+            branch = "" if info.parent is None else self._host.mask.marks(line(info.parent.words(), 80))
+            facts = size, info.listed_source * (not is_half), branch, line(info.asked[0], 40), info.asked[1]
             note = " · ".join(filter(None, facts))
             if match is not None:
                 note = f"{counted(match.rows, 'row')}: {match.excerpt}" if match.rows else match.excerpt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -51,7 +52,10 @@ class SessionSource(RecordedWires):
         self._host = host
         self._seen = 0
         self._is_begun = not session.turn  # else what comes on connections now may be of other sessions
-        stored = host.store.session_records(session.id) if host.store is not None and session.turn else ()
+        shared = () if session.parent is None else session.parent.shared
+        self._turns: dict[str | None, int] = {older.session: older.turn for older in shared}  # of older sessions
+        self._turns |= {None: 0, session.id: sys.maxsize}
+        stored = host.store.session_records(session.id, shared) if host.store is not None and session.turn else ()
         self._earlier: Iterator[Record] | None = (record for record, _ in stored)
 
     @property
@@ -77,7 +81,7 @@ class SessionSource(RecordedWires):
 
     def look(self) -> None:
         """Fold new records for a limited time, stored ones first."""
-        until, recorder, own = time.perf_counter() + LOOK_SECONDS, self._host.recorder, {None, self.session.id}
+        until, recorder = time.perf_counter() + LOOK_SECONDS, self._host.recorder
         self.is_settled = recorder is None
         while recorder is not None and not self.is_settled and time.perf_counter() < until:
             if self._earlier is not None:
@@ -89,11 +93,14 @@ class SessionSource(RecordedWires):
                 continue
             records = recorder.since(self._seen, limit=PER_PIECE) if self.live else ()
             self.is_settled = not records
-            if not self._is_begun and any(record.place.session == self.session.id for record in records):
+            own = [
+                record for record in records if (record.place.turn or 0) <= self._turns.get(record.place.session, -1)
+            ]
+            if not self._is_begun and any(record.place.session for record in own):
                 self._is_begun, self._seen = True, 0  # it uses this process's connections: its own from their start
             elif records:
                 self._seen = records[-1].seq  # what is of no session came on a connection that all have
-                self._feed([record for record in records if self._is_begun and record.place.session in own])
+                self._feed(own if self._is_begun else ())
 
     async def caught_up(self) -> None:
         """Wait until all that was recorded before is read."""

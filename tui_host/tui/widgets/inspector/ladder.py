@@ -16,6 +16,7 @@ from typing_extensions import override
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
+from tui_host.capture.visible import visible
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
@@ -289,6 +290,8 @@ class LadderView(LineView):
         if item == SESSION:
             turns, rows = len({key[:2] for key in index.counts if key[1]}), len(self.traffic.rows)
             title = f"session · {turns:,} turn{'s' * (turns != 1)} · {rows:,} row{'s' * (rows != 1)}"
+            if source is not None and source.session.parent is not None:
+                title = f"{title} · {source.hide.marks(visible(source.session.parent.words(), newlines=False))}"
         elif turn and source is not None:
             title = turn_title(source, turn, self.traffic.rows[index.home_of(item)].step, width - _FOLDED_CELLS)
         more = "" if hidden is None else f" · {hidden:,} row{'s' * (hidden != 1)}"
