@@ -53,7 +53,7 @@ def test_a_signal_reaches_the_command_and_the_tap_ends_as_the_command_does(
     ended = running.wait()
     assert ended.code == -number
     assert ended.left == ()
-    assert "0 calls" in ended.err
+    assert "nothing was asked" in ended.err
 
 
 def test_what_cannot_be_started_is_told_in_a_line(program: Programs, tmp_path: Path) -> None:
@@ -69,4 +69,32 @@ def test_what_cannot_be_started_is_told_in_a_line(program: Programs, tmp_path: P
         ended = program.run(*typed)
         assert (ended.code, ended.out, ended.err.count("\n")) == (code, b"", 1), typed
         assert said in ended.err
-    assert not (tmp_path / "data").exists()
+    assert not (tmp_path / "data" / "tui-host.db").exists()
+
+
+def test_a_known_host_gets_its_servers_behind_taps_also_one_behind_a_url_and_its_files_stay(
+    program: Programs, model: str, tmp_path: Path
+) -> None:
+    server = {"command": sys.executable, "args": ["-m", "tui_host.demo.servers", "math"]}
+    docs = {"type": "http", "url": f"{model}/mcp?key=1", "headers": {"X": "y"}}
+    login = {"type": "http", "url": "https://docs.example/mcp"}
+    before = json.dumps({"mcpServers": {"sums": server, "docs": docs, "login": login}})
+    home, host = tmp_path / "home", tmp_path / "claude"
+    home.mkdir()
+    (home / ".claude.json").write_text(before)
+    host.write_text(
+        f"#!/bin/sh\n[ $# = 2 ] && cp ${{1#--mcp-config=}} {tmp_path}/given\n"
+        f"export AGENT_URL=$ANTHROPIC_BASE_URL\nexec {' '.join(AGENT)} ${{1#--mcp-config=}}\n"
+    )
+    host.chmod(0o700)
+    variables = {"HOME": str(home), "ANTHROPIC_BASE_URL": model, "HTTP_PROXY": "http://127.0.0.1:9"}
+    ended = program.run("tap", "run", "--data-dir", tmp_path / "data", "--", host, "hi", env=variables)
+    assert (ended.code, ended.text) == (7, "`add` answered `3`\n")
+    assert "1 call · " in ended.err
+    assert "tui-host: login is left unchanged" in ended.err.replace("mcpServers.", "")
+    given = json.loads((tmp_path / "given").read_text())["mcpServers"]
+    assert set(given) == {"sums", "docs"}
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/v1/mcp\?key=1", given["docs"]["url"])
+    assert given["docs"]["url"] != docs["url"]
+    assert [path.name for path in home.iterdir() if path.name.startswith(".claude")] == [".claude.json"]
+    assert (home / ".claude.json").read_text() == before

@@ -24,7 +24,7 @@ PASSED = (*OF_TERMINAL, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT, signal.SI
 
 
 class RunTap:
-    """An HTTP tap on a free port of this machine. Its recorder starts with the first exchange, or when asked."""
+    """An HTTP tap on a free port of this machine. Its recorder starts with the first exchange."""
 
     def __init__(
         self, wire: str, name: str, upstream: Upstream, data_dir: str, tell: Callable[[str], None], notices: int
@@ -43,10 +43,10 @@ class RunTap:
         *_, began_ns, seed = self.words
         return session_id(int(began_ns), bytes.fromhex(seed))
 
-    def begin(self) -> None:
-        """Start the recorder if it is not running yet."""
-        if self._recorder is None:
-            self._recorder = RecorderChild(self._ring, self.words, self._tell, self._notices)
+    @property
+    def has_begun(self) -> bool:
+        """Whether the recorder has started."""
+        return self._recorder is not None
 
     def end(self) -> None:
         """End the recorder, if there is one."""
@@ -55,14 +55,12 @@ class RunTap:
 
     def _report(self, kind: bytes, number: int, data: bytes) -> None:
         self._ring.add(kind, number, data)
-        self.begin()
+        if self._recorder is None:
+            self._recorder = RecorderChild(self._ring, self.words, self._tell, self._notices)
 
 
 async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: Sequence[RunTap]) -> int:
-    """Run a command behind taps until it ends; returns its status as `os.waitpid` does. Raises TuiHostError if it cannot start.
-
-    The first tap has a session from the start, the others from their first exchange on.
-    """
+    """Run a command behind taps until it ends; returns its status as `os.waitpid` does. Raises TuiHostError if it cannot start."""
     async with AsyncExitStack() as relays:
         for tap in taps:
             await relays.enter_async_context(tap.relay.listening())
@@ -70,8 +68,6 @@ async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: S
         heeded = [number for number in PASSED if signal.getsignal(number) is not signal.SIG_IGN]
         with anyio.open_signal_receiver(signal.SIGCHLD, *heeded) as signals:
             process = _start(command, variables)
-            for tap in taps[:1]:
-                tap.begin()  # only now: the command gets nothing of a recorder
             async for number in signals:
                 if number == signal.SIGCHLD:
                     status = _news_of(process)

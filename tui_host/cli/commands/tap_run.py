@@ -3,45 +3,48 @@
 from __future__ import annotations
 
 import gc
+import json
 import os
 import signal
-import tempfile
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory, TemporaryFile
+from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.cli import diagnostics, options
 from tui_host.cli.commands.tap_install import own_program, tell_left
-from tui_host.errors import SettingsError, TuiHostError
+from tui_host.errors import JSON, SettingsError, TuiHostError
 from tui_host.settings.hosts import host_files as files
-from tui_host.settings.hosts.host_entries import servers_in
-from tui_host.settings.hosts.known_hosts import PASTED
+from tui_host.settings.hosts.host_entries import URLS, servers_in
+from tui_host.settings.hosts.host_runs import ADDRESSES, Override, RunPlan, host_in, plan_of, table_at
+from tui_host.settings.hosts.known_hosts import HOSTS, PASTED
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.settings.presets import service_at
 from tui_host.settings.save import write_private
 from tui_host.settings.table_reader import shown_path
+from tui_host.settings.urls import is_loopback, parts_of
 from tui_host.tap.tap_insertion import install
 
+if TYPE_CHECKING:
+    from tui_host.tap.host_run import RunTap
+
 DESCRIPTION = """\
-Start another host in this terminal with taps before its model and its stdio servers, for this run alone: nothing
-is written into the host's own files. Input, output, signals and the exit code pass. f5 in tui-host follows it."""
-_ADDRESSES = {
-    "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
-    "GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com",
-    "OLLAMA_HOST": "http://127.0.0.1:11434",
-    "OPENAI_API_BASE": "https://api.openai.com/v1",
-    "OPENAI_BASE_URL": "https://api.openai.com/v1",
-}
-"""Where hosts go if a variable is not set."""
+Start another host in this terminal with taps before its model and its servers, for this run alone: nothing is written
+into the host's own files. Input, output, signals and the exit code pass. f5 in tui-host follows it.
+Known: Claude Code, Codex, Gemini CLI, opencode, Cline; Goose and aider without servers."""
+_Tap: TypeAlias = "Callable[[str, str, str], RunTap]"
+"""Makes a tap: of which wire, before which URL, under which name."""
 
 
 def add(parser: options.CommandParser) -> None:
     """Add the options."""
     parser.description = DESCRIPTION
     parser.usage = "tui-host tap run [--upstream URL] [--llm-env NAME] [--mcp-config FILE] -- COMMAND..."
-    parser.epilog = (
-        "For example: tui-host tap run --llm-env OPENAI_BASE_URL --mcp-config mcp.json -- agent --mcp mcp.json"
-    )
+    parser.epilog = """\
+For example: tui-host tap run -- claude
+  tui-host tap run --llm-env OPENAI_BASE_URL --mcp-config mcp.json -- agent --mcp mcp.json"""
     parser.option("--upstream", "URL", "the model's API, if not the one that the host would use", options.name_of)
     words = "the variable from which the host takes the base URL of its model"
     parser.option("--llm-env", "NAME", words, options.name_of)
@@ -61,43 +64,94 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
         raise SettingsError("the purpose of a tap is to record", "--no-record", "--data-dir DIR records elsewhere")
     if not args.server:
         raise SettingsError("no command after --", "tap run", "write tui-host tap run -- COMMAND ARGUMENTS…")
-    if not args.llm_env and not args.mcp_config:
+    place = host_in(args.server)
+    if place is None and not args.llm_env and not args.mcp_config:
         remedy = "say how it takes its model's address or its servers: --llm-env NAME, --mcp-config FILE"
         raise SettingsError(f"unknown host {args.server[0]}", "tap run", remedy)
-    command, variables, said = list(args.server), dict(environment), list[str]()
-    folder = data_dir(args.data_dir, environment)
+    plan = plan_of(args.server, environment, Path.cwd())
+    folder, program = data_dir(args.data_dir, environment), own_program(args.data_dir, environment)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     gc.enable()
-    with tempfile.TemporaryDirectory(prefix="tui-host-") as temporary, tempfile.TemporaryFile() as notices:
+    taps, said = list[RunTap](), list[str]()
+    # Beside the database: Gemini CLI takes no settings from below a folder that others may write into.
+    with TemporaryDirectory(prefix="run-", dir=folder) as private, TemporaryFile() as notices:
+
+        def tap(wire: str, url: str, name: str) -> RunTap:
+            upstream = Upstream(url if "://" in url else f"http://{url}", environment, args.ca_file)
+            name = name or service_at(upstream.url.geturl()) or upstream.name
+            taps.append(RunTap(wire, name, upstream, str(folder), said.append, notices.fileno()))
+            return taps[-1]
+
+        override = _override(args, plan, environment, tap, program, Path(private))
+        for file, content in override.files.items():
+            write_private(Path(private, file), json.dumps(content, ensure_ascii=False).encode())
+        command, at = list(args.server), (place or 0) + 1
+        command[at:at] = override.words
         if args.mcp_config:
-            program = own_program(args.data_dir, environment)
-            _replace(args.mcp_config, _tapped_copy(Path(args.mcp_config), Path(temporary), program), command)
-        taps = list[RunTap]()
-        if args.llm_env:
-            upstream = Upstream(_upstream(args, environment), environment, args.ca_file)
-            name = service_at(upstream.url.geturl()) or upstream.name
-            taps.append(RunTap("llm", name, upstream, str(folder), said.append, notices.fileno()))
-            variables[args.llm_env] = taps[0].url
+            _replace(args.mcp_config, _tapped_copy(Path(args.mcp_config), Path(private), program), command)
         try:
-            status = anyio.run(run_host, command, variables, taps)
+            status = anyio.run(run_host, command, {**environment, **override.variables}, taps)
         finally:
-            for tap in taps:
-                tap.end()
+            for each in taps:
+                each.end()
             notices.seek(0)
             diagnostics.write(notices.read().decode(errors="replace"))
             diagnostics.tell(*dict.fromkeys(said))
-    if taps:
-        _tell_end(folder / DATABASE, taps[0].session)
+    _tell_end(folder / DATABASE, [each.session for each in taps if each.has_begun])
     if os.WIFSIGNALED(status):
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         signal.raise_signal(os.WTERMSIG(status))
     return os.waitstatus_to_exitcode(status)
 
 
-def _upstream(args: Namespace, environment: Mapping[str, str]) -> str:
-    upstream = args.upstream or environment.get(args.llm_env) or _ADDRESSES.get(args.llm_env)
-    if upstream is None:
-        raise SettingsError(f"{args.llm_env} is not set", "--llm-env", "name the model's API with --upstream URL")
-    return str(upstream)
+def _override(
+    args: Namespace,
+    plan: RunPlan,
+    environment: Mapping[str, str],
+    tap: _Tap,
+    program: Sequence[str],
+    private: Path,
+) -> Override:
+    """Make the taps before models and servers behind URLs, and return how the host is sent to all taps."""
+    models, by_variable = dict(plan.models), dict[str, str]()
+    if args.llm_env:
+        models = {args.llm_env: environment.get(args.llm_env) or ADDRESSES.get(args.llm_env, "")}
+    upstreams = {key: args.upstream or url for key, url in models.items()}
+    if missing := [key for key, url in upstreams.items() if not url]:
+        raise SettingsError(f"{missing[0]} is not set", "tap run", "name the model's API with --upstream URL")
+    # One tap for each address. The first one's session begins with the run.
+    tapped = {url: tap("llm", url, "").url for url in dict.fromkeys(upstreams.values())}
+    addresses = {key: tapped[url] for key, url in upstreams.items()}
+    if args.llm_env:
+        addresses, by_variable = {}, addresses
+    if plan.left:
+        diagnostics.tell(f"left without a tap: {plan.left}")
+    override = plan.override(addresses, _tapped_servers(plan.servers, tap, program), private)
+    variables = {**by_variable, **override.variables}
+    if any(name.lower().endswith("_proxy") for name in environment):  # the taps go through it, the host not to them
+        exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+        variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(filter(None, (exempt, "127.0.0.1"))))
+    return Override(words=override.words, variables=variables, files=override.files)
+
+
+def _tapped_servers(servers: Mapping[str, JSON], tap: _Tap, program: Sequence[str]) -> Mapping[str, JSON]:
+    """Return the servers with taps before them, without those that stay as they are."""
+    text, host = json.dumps({"mcpServers": servers}), HOSTS[0]
+    outcome = install(text, servers_in(text, host, ""), (), program)
+    later = table_at(json.loads(outcome.text), "mcpServers")
+    tapped = {name: later[name] for name in servers if later[name] != servers[name]}
+    left = [server for server in outcome.skipped if not server.url]
+    for server in outcome.skipped:
+        name, table = server.place[-1], table_at(servers, server.place[-1])
+        key = next((key for key in URLS if table.get(key) == server.url), "")
+        plain, mark, query = server.url.partition("?")
+        # A login belongs to the URL for which it was made; a header goes to any.
+        if key and (table_at(table, "headers") or is_loopback(parts_of(plain).hostname or "")):
+            tapped[name] = {**table, key: tap("http", plain, name).url + mark + query}
+        elif server.url:
+            left.append(server)
+    tell_left(left)
+    return tapped
 
 
 def _tapped_copy(path: Path, folder: Path, program: Sequence[str]) -> Path:
@@ -119,21 +173,21 @@ def _replace(name: str, copy: Path, command: list[str]) -> None:
         command[at] = command[at].removesuffix(name) + str(copy)
 
 
-def _tell_end(database: Path, tap: str) -> None:
+def _tell_end(database: Path, taps: Sequence[str]) -> None:
     """Say what was recorded, in one line."""
-    from contextlib import closing
-
     from tui_host.answers.request_weights import calls_of, requests_of, total_counted, weigh
     from tui_host.answers.wires import RecordedWires, Section
     from tui_host.capture.store.store import Store
     from tui_host.cli.recorded import counted
     from tui_host.infer.story_reader import exported_session
 
-    head, _, letters = tap.rpartition("-")
-    session = f"{head}-s{letters}"
+    if not taps:
+        diagnostics.tell("nothing was asked through the taps before a model")
+        return
+    head, _, letters = min(taps).rpartition("-")
     try:
         with closing(Store.open_to_read(database)) as store:
-            info, source = exported_session(store, session)
+            info, source = exported_session(store, f"{head}-s{letters}")
             wires = RecordedWires((record for record, _ in source.session_records(info.id)), user="the user")
     except TuiHostError as error:
         diagnostics.tell(f"what was recorded cannot be read: {error}")
