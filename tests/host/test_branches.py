@@ -1,16 +1,19 @@
 """Branches: sessions that share the first turns of another."""
 
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
 from tests.host.test_host import answers, asked, configured, serving
 from tests.kit.bodies import text
 from tests.kit.peer import Peer, peer_in_thread
-from tui_host.chat.conversation import CallItem, NoteItem
+from tui_host.capture.store.deletion import used_bytes
+from tui_host.chat.conversation import CallItem, NoteItem, UserItem
 from tui_host.chat.session import Session
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
+from tui_host.llm.messages import Message, Text
 from tui_host.tui.sources.live import SessionSource
 
 
@@ -68,3 +71,30 @@ async def test_a_branch_goes_on_behind_a_turn_and_its_parent_stays_as_it_is(tmp_
             session.wait_for("model")
             with pytest.raises(TuiHostError, match="this turn still runs"):
                 host.sessions.branch(session, 4)
+
+
+async def test_a_branch_of_two_thousand_messages_takes_little_on_the_disk_also_once_it_is_asked(tmp_path: Path) -> None:
+
+    with peer_in_thread(always=text("fine")) as peer:
+        settings = configured(tmp_path, peer.url)
+        async with serving(settings) as host:
+            session = host.sessions.new()
+            await asked(host, session, "first")
+            for turn in range(2, 999):
+                session.turn = turn
+                for role in ("user", "assistant"):
+                    said = f"{turn} {token_hex(50)}"
+                    session.conversation.add(UserItem(turn=turn, text=said))
+                    session.say(Message(role=role, parts=(Text(text=said),), turn=turn))
+            await asked(host, session, "last but one")
+            await asked(host, session, "last")
+        async with serving(settings) as host:  # another process does not remember the bodies before
+            assert host.store is not None
+            branch = host.sessions.branch(host.sessions.open("last"), 999)
+            before = used_bytes(host.store)
+            await asked(host, branch, "instead")
+            assert host.recorder is not None
+            assert host.recorder.flush()
+            assert used_bytes(host.store) - before < 50_000 < len(peer.bodies[-1])
+            bodies = [record.data for record, _ in host.store.session_records(branch.id) if record.kind == "request"]
+            assert bodies == [peer.bodies[0], peer.bodies[1], peer.bodies[3]]

@@ -2,7 +2,8 @@
 
 A body is a zstd frame whose prefix is an earlier body. The requests of a conversation go in groups of four: the first of a group
 stands against the first of the group before, the others against the first of their own, and every 64th by itself. So no body is
-farther than 17 frames from its bytes. The records of an answer share one row, at the key of the first, since many small rows take
+farther than 17 frames from its bytes; the first of a branch stands against the last one that it shares, where that is not farther
+than 64 already. The records of an answer share one row, at the key of the first, since many small rows take
 twice the room: it unpacks to the number of records (4 bytes), a header for each, then the heads and the data of all, in order.
 An answer stands against the first answer of its session. Frames and lines that come in a burst share a row of the same form.
 """
@@ -20,6 +21,7 @@ from typing import Final, NamedTuple, TypeAlias
 from tui_host.capture.content_codings import compress, decompress
 from tui_host.capture.record import Direction, Kind
 from tui_host.capture.store.schema import SEQ_BITS
+from tui_host.capture.store.session_records import line_of
 
 PlainRow: TypeAlias = "tuple[int, int, int, int, Kind, Direction | None, str | None, str | None, bytes]"
 """A record as it is stored without packing: key, place, time, monotonic time, kind, direction, encoding, head, data."""
@@ -45,9 +47,14 @@ SMALL, LARGE, GREAT = 512, 16 << 10, 16 << 20
 a body stands by itself: packed against another it takes several times the memory of both."""
 WORTH, ALIKE = 0.9, 0.25
 """The part of itself to which something must shrink, else it is kept as it is; and to which a body that repeats its prefix does."""
-GROUP, WHOLE = 4, 64
+GROUP, WHOLE, FARTHEST = 4, 64, 64
 CHAINS, RECENT = 64, 8 << 20
 """Chains of bodies that are remembered, and bytes of bodies that are held in memory, at most."""
+_BASE = "SELECT base FROM records WHERE key = ?"
+_REQUEST = """
+    SELECT max(records.key) FROM places CROSS JOIN records ON records.place = places.key
+    WHERE session = ? AND turn <= ? AND wire = 'llm' AND kind = 'request' AND size >= ? AND records.key < ?
+"""
 _PACKED = "SELECT data, size, base FROM records WHERE key = ?"
 
 
@@ -136,11 +143,27 @@ class Packer:
         name = session or str(key >> SEQ_BITS), size
         if name not in self._chains and len(self._chains) >= CHAINS:
             self._chains.clear()
-        chain = self._chains.setdefault(name, _Chain())
+        chain = self._chains.get(name)
+        if chain is None:
+            chain = self._chains[name] = self._branched(key, session, 1 << size) if session and size else _Chain()
         try:
             return chain, self._bodies.unpack(self.connection, chain.head)
         except ValueError:
             return chain, b""  # there is none yet, it was deleted meanwhile, or is damaged
+
+    def _branched(self, key: int, session: str, root: int) -> _Chain:
+        """Return a chain that goes on from the last request that a branch shares, of a size like the square of `root`."""
+        for part in reversed(line_of(self.connection, session)[:-1]):
+            values = part.session, part.turn, root * root // 8, key
+            head: int | None = self.connection.execute(_REQUEST, values).fetchone()[0]
+            if head is None:
+                continue
+            base: int | None = head
+            for _ in range(FARTHEST):
+                (base,) = self.connection.execute(_BASE, (base,)).fetchone() or (None,)
+                if base is None:
+                    return _Chain(count=1, head=head)
+        return _Chain()
 
 
 def pack(data: bytes, prefix: bytes = b"", base: int | None = None) -> Packed:
