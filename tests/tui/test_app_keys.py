@@ -146,7 +146,7 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar_or_where_it_does
     assert app.focused is app.prompt
     await app.ask("hello")
     app.transcript.focus()
-    for key, words in (("v", "No result in this chat holds more"), ("enter", "Only a tool call or thinking opens")):
+    for key, words in (("v", "No result in this chat holds more"), ("enter", "A message of yours, a tool call")):
         await app.press(key)
         await app.until(lambda words=words: words in app.lines[-1])
     await app.until(lambda: len(rows_of_turn(app)) > 0)
@@ -280,7 +280,7 @@ async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_
 
 async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_again(app: Running) -> None:
     await app.press("ctrl+r")
-    await app.until_told("there is nothing to try again")
+    await app.until_told("there is nothing to ask again")
     await app.ask("error 400 once")
     await app.until_shown("400", "press ctrl+r to try again")
     (card,) = app.items(NoteItem)

@@ -6,7 +6,7 @@ import base64
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
@@ -19,6 +19,7 @@ from tui_host.llm.messages import Image, Text
 from tui_host.llm.outline import size_words
 
 if TYPE_CHECKING:
+    from tui_host.llm.messages import Part
     from tui_host.servers.catalog import ToolOutput
 
 MOST_TEXT = 1_000_000
@@ -28,7 +29,7 @@ LINKED = "address only"
 _NAME_CHARACTERS = 80
 _URI_CHARACTERS = 120
 _MARK = re.compile(
-    r"\[([^\[\]\n]{1,200}): (?:(?:image/(?:png|jpeg|gif|webp)|text), [\d.]+ k?M?B|address only)(?:, \d+)?\]"
+    r"\[([^\[\]\n]{1,200}): (?:(image/(?:png|jpeg|gif|webp)|text), [\d.]+ k?M?B|(address only))(?:, \d+)?\]"
 )
 
 
@@ -132,3 +133,21 @@ def _framed(kind: str, attributes: str, text: str) -> str:
 def unmarked(text: str, known: Sequence[str] = ()) -> str:
     """Replace marks that have no file by `@name`, so that a typed mark is not mistaken for an attachment."""
     return _MARK.sub(lambda mark: mark[0] if mark[0] in known else f"@{mark[1]}", text)
+
+
+def attached_by_marks(text: str, parts: Sequence[Part]) -> Mapping[str, Attached]:
+    """Return the files of a message that was sent, by their marks in its text, which stand in the files' order."""
+    found: dict[str, Attached] = {}
+    files = [part for part in parts if isinstance(part, Image | Text)]
+    for mark in _MARK.finditer(text):
+        name, kind = mark[1], mark[2] or mark[3]
+        kinds = {"text", LINKED}
+        if files and isinstance(files[0], Image):
+            kinds = {files[0].media_type}
+        if not files or mark[0] in found or kind not in kinds:
+            continue  # a mark that stands there again, or that was typed
+        part = files.pop(0)
+        size = len(base64.b64decode(part.data)) if isinstance(part, Image) else len(part.text.encode(errors="replace"))
+        server = name.rpartition(" of ")[2] if ":" in name else ""  # of a resource, whose name begins with its URI
+        found[mark[0]] = Attached(name=name, kind=kind, size=size, part=part, server=server)
+    return found

@@ -30,6 +30,11 @@ class FilledPrompt:
         """The prompt as a command: `/server:prompt`."""
         return f"/{self.server}:{line(self.name, 100)}"
 
+    @property
+    def title(self) -> str:
+        texts = (message.content.text for message in self.messages if message.content.kind == "text")
+        return next(texts, self.origin)
+
     def items(self, turn: int) -> list[UserItem]:
         items: list[UserItem] = []
         for message in self.messages:

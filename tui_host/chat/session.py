@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tui_host.capture.session_summary import Parent
     from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
+    from tui_host.chat.opening import Opening
     from tui_host.chat.queued_messages import Queued
     from tui_host.servers.catalog import Turning
     from tui_host.settings.schema import Settings
@@ -246,15 +247,14 @@ class Session:
         note = NoteItem(turn=self.turn, kind=kind, what=what, where=where, remedy=remedy, again=again, is_full=is_full)
         self.conversation.add(note)
 
-    def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | None = None) -> None:
-        """Begin a turn with the user's text and attached files, or with the messages of a server's prompt."""
+    def begin_turn(
+        self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | Opening | None = None
+    ) -> None:
+        """Begin a turn with the user's text and attached files, a server's prompt, or what began another turn."""
         self.turn += 1
         self.step = 0
         if not self.title:
-            if filled is not None:
-                texts = (message.content.text for message in filled.messages if message.content.kind == "text")
-                text = next(texts, filled.origin)
-            self.title = title_of(self.redact(text))
+            self.title = title_of(self.redact(text if filled is None else filled.title))
         self.keep()
         self.save()
         if filled is None:

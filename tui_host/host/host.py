@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tui_host.capture.store.store import Store
     from tui_host.chat.attachments import Attached
     from tui_host.chat.filled_prompt import FilledPrompt
+    from tui_host.chat.opening import Opening
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session, Source
     from tui_host.chat.step import Services
@@ -365,10 +366,10 @@ class Host:
         text: str,
         attached: Sequence[Attached] = (),
         *,
-        filled: FilledPrompt | None = None,
+        filled: FilledPrompt | Opening | None = None,
         joins_step: bool = False,
     ) -> None:
-        """Begin a turn with a text and attached files, or with a server's prompt.
+        """Begin a turn, as `Session.begin_turn` says.
 
         While a turn is running, a text waits until that turn has ended, or joins its next step. A server's prompt is refused.
         """

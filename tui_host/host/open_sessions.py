@@ -11,7 +11,7 @@ from tui_host.errors import StoreError, TuiHostError
 from tui_host.settings.schema import ModelRef
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tui_host.capture.session_summary import SessionInfo
     from tui_host.capture.store.store import Store
@@ -132,6 +132,21 @@ class OpenSessions(dict[str, "Session"]):
         )
         return self._added(branch)
 
+    def family(self, session: Session) -> Sequence[str]:
+        """Return the ids of a session and of all that go back to the same one, by their creation. Blocks on the disk.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        stored = () if self._store is None else self._store.sessions.list()
+        known = {each.id: (each.created_ns, each.parent) for each in (*stored, *self.values())}
+
+        def first(name: str) -> str:
+            _, parent = known.get(name, (0, None))
+            return name if parent is None else first(parent.parent)
+
+        return sorted((name for name in known if first(name) == first(session.id)), key=lambda name: known[name][0])
+
     def open(self, name: str) -> Session:
         """Reopen a stored session, by its id, a unique prefix of it, or `last`. Blocks on the disk.
 
@@ -140,10 +155,10 @@ class OpenSessions(dict[str, "Session"]):
         """
         from tui_host.host.session_storage import stored_session
 
-        if self._store is None:
-            raise StoreError("nothing is stored here", remedy="start without --no-record")
         if name in self:
             return self[name]  # a new session may not be on the disk yet
+        if self._store is None:
+            raise StoreError("nothing is stored here", remedy="start without --no-record")
         with suppress(StoreError):  # on a full disk, the sessions already stored can still be read
             self._store.run(lambda _: None)  # wait for pending writes of a session that was left a moment ago
         info = self._store.sessions.find(name)

@@ -433,18 +433,26 @@ class TuiHost(App[int]):
         main.show_session(session)
 
     def action_again(self) -> None:
-        """Send the last request again, if it failed; offer to leave turns out, if the conversation is too long."""
+        """Send the last request again, if it failed, else ask the last question in a branch; a full context may be cut."""
+        from tui_host.chat.opening import last_asked
         from tui_host.chat.session import oldest_turns
 
-        note = self.session.end_note
-        if self.session.busy:
+        main, session, note = self.to_main(), self.session, self.session.end_note
+        if session.parent is not None and session.turn == session.parent.parent_turn:
+            note = None  # it is about a turn of the parent
+        if session.busy:
             self.notify("A turn is running; escape stops it.", markup=False, timeout=4)
-        elif note is not None and note.is_full and oldest_turns(self.session):
+        elif note is not None and note.is_full and oldest_turns(session):
             self.action_open_screen("sessions_screen.turns_screen")
-        elif note is None or not note.again:
-            self.notify("Nothing failed, so there is nothing to try again.", markup=False, timeout=4)
+        elif note is not None and note.again:
+            self.host.again(session)
+        elif (turn := last_asked(session.conversation)) == 0:
+            self.notify("Nothing was asked yet, so there is nothing to ask again.", markup=False, timeout=4)
+        elif main.prompt.text:
+            words = "What is written stays: in an empty prompt, ctrl+r asks the last question again."
+            self.notify(words, markup=False, timeout=4)
         else:
-            self.host.again(self.session)
+            main.branches.start("again", turn)
 
     def action_reload(self) -> None:
         try:

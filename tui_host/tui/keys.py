@@ -52,7 +52,10 @@ ACTIONS = (
         "ctrl+o",
     ),
     Action(
-        "again", "again", "Send the last request again after it failed, or go on without the oldest turns", "ctrl+r"
+        "again",
+        "again",
+        "Ask the last question again: in place after it failed, else in a branch, with the model of now",
+        "ctrl+r",
     ),
     Action(
         "step",
@@ -61,6 +64,10 @@ ACTIONS = (
         "ctrl+enter",
         is_bound=False,
     ),
+    Action(
+        "edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask from there in a branch"
+    ),
+    Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
     Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
     Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),

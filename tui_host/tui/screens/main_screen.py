@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
+from tui_host.tui.screens.branches import Branches
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
@@ -114,6 +115,7 @@ class MainScreen(Screen[None]):
             id="prompt",
         )
         self.submissions = Submissions(begin, self.prompt)  # what the prompt sends, and the drafts
+        self.branches = Branches(self, host, self.prompt, self.submissions, self.show_session)
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
         self.overlay: QuestionOverlay | None = None  # the questions; None before chat and inspector are mounted
@@ -188,7 +190,9 @@ class MainScreen(Screen[None]):
         """Show the chat and the records of another session."""
         left, self.source, self._reading = self.source, None, ""
         self.submissions.keep_draft()
+        self.submissions.end_edit()
         self.submissions.shown = session
+        self.branches.look()
         self.prompt.put(session.draft)
         self.prompt.remember(*session.conversation.said(RECALLED))
         if self.overlay is not None:
@@ -212,6 +216,7 @@ class MainScreen(Screen[None]):
             return (object(),)  # like no other: each look has something to show
         return (
             status.header_state(self.host, session),
+            self.branches.place,
             session.conversation.revision,
             len(session.open_questions()),
             len(self.asks.of(session)),
@@ -270,7 +275,7 @@ class MainScreen(Screen[None]):
             if session.step_limit is not None:
                 quick = status.limit_answers(session.step_limit)
             transcript.quick = quick = quick or numbered(session.conversation.proposed())
-        self.prompt.quick = quick
+        self.prompt.quick = {} if self.submissions.edited else quick
         self.prompt.placeholder = Content(self._invitation())
         width = max(self.size.width - 2, 1)
         foreign = f"{self._reading}: read only" if self._reading else ""
@@ -283,12 +288,12 @@ class MainScreen(Screen[None]):
         elif not asked and session is not None and session.activity.waits == "you":
             asked = "Continue, or stop?"
         alert = f"{asked} (f2)" if asked and not self.shows_chat else ""
-        state = (*status.header_state(host, session), width, alert, foreign)
+        state = (*status.header_state(host, session), width, alert, foreign, self.branches.place)
         if state != self._in_header:
             self._in_header = state
             self._failures = () if foreign else status.failures(host)
             self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
-            self._header.say(status.header(host, session, width, alert, foreign))
+            self._header.say(status.header(host, session, width, alert, foreign, self.branches.place))
         self._look_at_status(width)
         question = self.question if self.shows_chat else None
         self._status.display = question is None or self.size.height >= LOW  # else the room is the question's
@@ -342,13 +347,16 @@ class MainScreen(Screen[None]):
             self._inspector.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        self.host.send(self.submissions.session, event.text, event.attached, joins_step=event.joins_step)
+        if self.submissions.edited:
+            self.branches.ask(event.text, event.attached)
+        else:
+            self.host.send(self.submissions.session, event.text, event.attached, joins_step=event.joins_step)
         self.look()
 
     def on_prompt_queue_sent(self, event: Prompt.QueueSent) -> None:
         """Send what waits, or let the message queued last join the next step of the turn that runs."""
         session = self.submissions.shown
-        if session is None or not session.queued:
+        if session is None or not session.queued or self.submissions.edited:
             return
         if event.joins_step and session.busy:
             session.queued[-1] = replace(session.queued[-1], joins_step=True)
@@ -374,7 +382,18 @@ class MainScreen(Screen[None]):
             self.host.send(self.submissions.session, event.text)
         self.look()
 
+    def on_transcript_branch_asked(self, event: Transcript.BranchAsked) -> None:
+        event.stop()
+        self.branches.start(event.way, event.turn)
+
+    def action_branch(self, step: int = 1) -> None:
+        """Show the next branch of the session, or the one before."""
+        self.run_worker(partial(self.branches.go, step), group="branches", exclusive=True)
+
     def action_close(self) -> None:
+        if self.submissions.edited and self.focused is self.prompt:
+            self.submissions.leave_edit()
+            return
         if self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:

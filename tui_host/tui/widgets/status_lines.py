@@ -91,7 +91,9 @@ def _others_waiting(host: Host, session: Session | None) -> int:
     return sum(other is not session and other.activity.waits == "you" for other in host.sessions.values())
 
 
-def header(host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "") -> Content:
+def header(
+    host: Host, session: Session | None, width: int, alert: str = "", foreign: str = "", branch: str = ""
+) -> Content:
     """Return program, model, protocol, profile, servers, turn and title; less important words give way.
 
     A session that was not held here (`foreign`) has whose it is in place of our servers.
@@ -101,7 +103,7 @@ def header(host: Host, session: Session | None, width: int, alert: str = "", for
         from tui_host.capture.short_units import short_time
         from tui_host.chat.conversation import NoteItem, SummaryItem
 
-        figures.append(f"turn {session.turn}")
+        figures.append(f"turn {session.turn}{f' · {branch}' if branch else ''}")
         # Notes come between turns too: of another model, of a server.
         last = next((item for item in reversed(session.conversation) if not isinstance(item, NoteItem)), None)
         if isinstance(last, SummaryItem):

@@ -171,6 +171,16 @@ class Prompt(KeysInOrder, TextArea):
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
 
+    def bring(self, text: str, attached: Mapping[str, Attached]) -> None:
+        """Show a message that was sent in place of the text, with its files by their marks."""
+        for mark, file in attached.items():
+            name = mark
+            if name in self.marks.values and self.marks.values[name] != file:
+                name = self.marks.add(mark[1:-1], file, text)
+                text = text.replace(mark, name)
+            self.marks.values[name] = file
+        self.put(text)
+
     @property
     def _before_caret(self) -> str:
         """The caret's line up to the caret."""

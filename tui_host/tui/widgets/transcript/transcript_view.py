@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +16,7 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parser
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
@@ -24,13 +24,25 @@ from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.blocks import Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank
 
+Way: TypeAlias = Literal["edit", "before", "behind"]
+
 
 class Transcript(BlockView):
     """The items of a conversation."""
 
     FOLLOWS = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "open_item", "open or close", tooltip="open or close a tool call or thinking"),
+        Binding(
+            "enter",
+            "open_item",
+            "open, edit",
+            tooltip="open or close a tool call or thinking; on a message of yours: edit it, and ask from there in a branch",
+        ),
+        Binding(
+            "f", "fork", "fork", id="fork", tooltip="begin a branch before a message of yours, or behind an answer"
+        ),
+        Binding("left_square_bracket", "screen.branch(-1)", tooltip="show another branch of this session"),
+        Binding("right_square_bracket", "screen.branch(1)"),
         Binding(
             "c", "code_or_chain", "chain, or copy code", tooltip="show a call's chain; else copy code, block by block"
         ),
@@ -50,6 +62,13 @@ class Transcript(BlockView):
         """The contents of a call's result, or the values of an answer, are to be shown."""
 
         item: CallItem | AnswerItem
+
+    @dataclass
+    class BranchAsked(Message):
+        """A turn's message is to be edited, or a branch begins before or behind the turn."""
+
+        way: Way
+        turn: int
 
     @dataclass
     class ChainAsked(Message):
@@ -167,8 +186,27 @@ class Transcript(BlockView):
         super().action_last()
 
     def action_open_item(self) -> None:
-        if self.current is None or not self.toggle(self.current):
-            self.post_message(self.Hinted("Only a tool call or thinking opens: go to one with up and down."))
+        item = self.blocks.items.item(self.current)
+        if isinstance(item, UserItem):
+            self.post_message(self.BranchAsked("edit", item.turn))
+        elif self.current is None or not self.toggle(self.current):
+            words = "A message of yours, a tool call or thinking opens: go to one with up and down."
+            self.post_message(self.Hinted(words))
+
+    def action_edit(self) -> None:
+        """Ask to edit the current message of the user, else the last one."""
+        item = self.blocks.items.item(self.current)
+        if not isinstance(item, UserItem):
+            item = next((said for said in reversed(self.blocks.items.conversation) if isinstance(said, UserItem)), None)
+        if item is not None:
+            self.post_message(self.BranchAsked("edit", item.turn))
+
+    def action_fork(self) -> None:
+        """Ask for a branch before the current message of the user, else behind the turn of the current or last item."""
+        items = self.blocks.items
+        if len(items.conversation):
+            item = items.item(self.current) or items.conversation[-1]
+            self.post_message(self.BranchAsked("before" if isinstance(item, UserItem) else "behind", item.turn))
 
     def toggle(self, number: int) -> bool:
         """Open or close an item's details, if it has any; its first line stays visible."""
