@@ -214,7 +214,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
     documents = ["read:"] * len(DOCUMENTS)
-    panes = "contents values filter next chain changes export signs mark note join zoom split"
+    panes = "fork contents values filter next chain changes export signs mark note join zoom split"
     actions = [action.name for action in ACTIONS if action.name != "palette"]
     assert " ".join(names) == " ".join([*actions, panes, *documents])
 
