@@ -145,8 +145,9 @@ def _tapped_servers(servers: Mapping[str, JSON], tap: _Tap, program: Sequence[st
         name, table = server.place[-1], table_at(servers, server.place[-1])
         key = next((key for key in URLS if table.get(key) == server.url), "")
         plain, mark, query = server.url.partition("?")
+        is_plain = key and set(plain).isdisjoint("@${#")  # not one that only the host can complete
         # A login belongs to the URL for which it was made; a header goes to any.
-        if key and (table_at(table, "headers") or is_loopback(parts_of(plain).hostname or "")):
+        if is_plain and (table_at(table, "headers") or is_loopback(parts_of(plain).hostname or "")):
             tapped[name] = {**table, key: tap("http", plain, name).url + mark + query}
         elif server.url:
             left.append(server)
