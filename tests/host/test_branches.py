@@ -8,9 +8,11 @@ import pytest
 from tests.host.test_host import answers, asked, configured, serving
 from tests.kit.bodies import text
 from tests.kit.peer import Peer, peer_in_thread
+from tui_host.answers.session_exports import SESSION_EXPORTS
 from tui_host.capture.store.deletion import used_bytes
 from tui_host.chat.conversation import CallItem, NoteItem, UserItem
 from tui_host.chat.session import Session
+from tui_host.cli.recorded import ListedSession
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
 from tui_host.llm.messages import Message, Text
@@ -29,7 +31,7 @@ def sent(peer: Peer) -> list[object]:
 def rows(host: Host, session: Session) -> list[int]:
     """The turns of the inspector's rows that tell of models."""
     assert host.recorder is not None
-    assert host.recorder.flush()
+    host.recorder.flush()
     source = SessionSource(host, session)
     while not source.is_settled:
         source.look()
@@ -63,6 +65,21 @@ async def test_a_branch_goes_on_behind_a_turn_and_its_parent_stays_as_it_is(tmp_
             assert (list(beginning.messages), beginning.title) == ([], "")
             host.leave(beginning)
             assert beginning.id not in host.sessions
+            assert rows(host, branch) == [1, 1, 2, 2]
+            if host.store is not None:
+                host.leave(branch)
+                again = host.sessions.open(branch.id)
+                assert list(again.messages) == list(branch.messages)
+                assert list(again.conversation) == list(branch.conversation)
+                assert (again.parent, rows(host, again)) == (branch.parent, [1, 1, 2, 2])
+                assert turns_on_disk(host, session) == {1, 2, 3, 4}
+                assert turns_on_disk(host, branch) == {1, 2}
+                info = host.store.sessions.find(branch.id)
+                listed = ListedSession(info=info).to_json()
+                assert (listed["parent"], listed["parent_turn"]) == (session.id, 1)
+                shown = "".join(piece.decode() for piece in SESSION_EXPORTS["markdown"].export(host.store, info))
+                assert f"branch of «first» at turn 1 · {session.id}" in shown
+                assert ("> one" in shown, "> two" in shown, "> other" in shown) == (True, False, True)
             session.conversation.add(
                 CallItem(turn=4, step=1, call="4.1.1", server="s", tool="t", asked="", state="done")
             )
@@ -74,7 +91,6 @@ async def test_a_branch_goes_on_behind_a_turn_and_its_parent_stays_as_it_is(tmp_
 
 
 async def test_a_branch_of_two_thousand_messages_takes_little_on_the_disk_also_once_it_is_asked(tmp_path: Path) -> None:
-
     with peer_in_thread(always=text("fine")) as peer:
         settings = configured(tmp_path, peer.url)
         async with serving(settings) as host:

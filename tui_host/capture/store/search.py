@@ -163,6 +163,8 @@ class RecordSearch:
                 ladder.feed([record])
             exchange = record.capture, record.exchange
             is_request = record.wire == "llm" and record.kind == "request"
+            if is_request and ladder is None and session.parent is not None:
+                continue  # it repeats what is shared, and what it adds the chat has
             if is_request or record.kind in {"frame", "line", "decision"}:
                 tokens = self.estimate(record.data) if counts and is_request else 0
                 yield _Body(record.key, record.place.turn or 0, record.data, tokens)

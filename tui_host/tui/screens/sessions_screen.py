@@ -333,6 +333,8 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     dates = " to ".join(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
     turns = [] if isinstance(info, TapStory) else [counted(info.turns, "turn")]
     yield f"session  {' · '.join((info.id, dates, *turns, short_size(sum(row.size for row in traffic))))} on the disk"
+    if info.parent is not None:
+        yield f"{info.parent.words()}, session {info.parent.parent}"
     models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
     requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
     named = ", ".join(model.strip() for model in models)
