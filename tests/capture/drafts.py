@@ -60,11 +60,6 @@ def llm(
     return replace(draft, exchange=exchange, head=head, data=data)
 
 
-def known_ns(time: int | None) -> int:
-    assert time is not None
-    return time
-
-
 def wait_until(condition: Callable[[], bool], seconds: float = WAIT) -> None:
     end = time.monotonic() + seconds
     while not condition():

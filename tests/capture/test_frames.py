@@ -125,16 +125,6 @@ def test_a_large_result_is_known_by_its_beginning_and_end(members: dict[str, obj
     assert (head.kind, head.id, head.is_error) == ("result", "12", failed)
 
 
-def test_the_head_of_a_call_is_read_at_its_beginning_and_half_a_character_is_shown() -> None:
-    for arguments in ({}, {"text": LARGE, "inner": {"a": 1, "id": 9}}):
-        params = {"_meta": {"progressToken": 5}, "name": "\ud800", "arguments": arguments}
-        head = read_frame(
-            json.dumps({"method": "\udfff", "params": params, "jsonrpc": "2.0", "id": 5}).encode(), in_words=True
-        ).head
-        assert (head.kind, head.method, head.name) == ("request", "\\udfff", "\\ud800")
-        assert (head.id, head.progress_token) == ("5", "5")
-
-
 def test_the_members_of_a_batch_are_its_bytes() -> None:
     first, second = b'{"id":1, "method":"a"}', '{"id":2,"method":"工]"}'.encode()
     assert frames_in(b" [" + first + b" , " + second + b"]\n") == [first, second]

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.capture.drafts import known_ns
 from tests.capture.ladder_wires import (
     EVENT_STREAM,
     JSON_TYPE,
@@ -224,25 +223,6 @@ def test_a_frame_over_http_has_the_url_and_the_headers_that_carried_it() -> None
         assert sent.startswith("POST http://docs/mcp?api_key=")
         assert "x-trace: abc" in sent
         assert "x-ray: def" in came
-
-
-def test_a_row_appears_with_the_first_byte_and_grows_as_long_as_its_capture_runs() -> None:
-    wires = Wires()
-    exchange = wires.ask()
-    assert [row.kind for row in wires.rows()] == ["request"]
-    exchange.response(200, EVENT_STREAM)
-    assert (wires.rows()[1].state, wires.rows()[1].size) == ("open", 0)
-    seen = wires.ladder.revision
-    exchange.chunk(b"data:")
-    wires.rows()
-    wires.ladder.close(running={wires.rows()[0].capture})
-    row = wires.rows()[1]
-    assert (row.state, row.size, row.events) == ("open", 5, 1)
-    assert known_ns(row.end_mono_ns) > known_ns(row.mono_ns)
-    assert list(wires.ladder.changed_since(seen)) == [1]
-    assert list(wires.ladder.changed_since(wires.ladder.revision)) == []
-    exchange.end()
-    assert (wires.rows()[1].state, wires.rows()[1].last_seq) == ("done", 4)
 
 
 STREAM = (

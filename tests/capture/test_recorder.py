@@ -1,7 +1,6 @@
 """What is appended is shown once it is kept, never lost, and never waits for the disk."""
 
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -51,26 +50,6 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert recorder.since(2) == seen[2:]
     assert recorder.since(0, limit=2) == seen[:2]
     assert recorder.unkept == 0
-
-
-def test_a_clock_that_is_turned_back_changes_no_order_and_no_duration(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    began = 1_795_268_701_000_000_000
-    hour = began - 3_600_000_000_000
-    clock, walls = FixedClock(), [began, began + 250_300, hour, hour + 250_000, 0]
-    monkeypatch.setattr(clock, "wall_ns", iter((began, *walls)).__next__)
-    recorder = Recorder(store, Redactor(), capture="c1", clock=clock)
-    for wall in walls:
-        recorder.append(frame(b"%d" % wall))
-        assert recorder.flush(5)  # what is written together shares one look at the wall clock
-
-    records = list(store.records(capture="c1"))
-
-    assert [record.seq for record in records] == [1, 2, 3, 4, 5]
-    assert [lasted(before.mono_ns, after.mono_ns) for before, after in pairwise(records)] == [250_000] * 4
-    times = [record.time_ns for record in records]
-    assert times == [began, began + 250_000, hour, hour + 250_000, 0], "within a millisecond"
 
 
 NOON = 1_760_000_000_000_000_000

@@ -6,13 +6,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.capture.ladder_wires import two_turns
 from tests.capture.stores import record, save, settle
 from tests.kit.peer import rpc
-from tui_host.capture.ladder.row_filter import Group, Query, WantedTexts, completions, read_filter, terms
+from tui_host.capture.ladder.row_filter import Group, Query, WantedTexts, completions, read_filter
 from tui_host.capture.record import Head, Place, Record
 from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.search import MOST_BYTES, RecordSearch, search_chats
@@ -75,12 +73,6 @@ def test_a_term_that_is_unfinished_or_wrong_removes_no_row(text: str, mistake: s
         "bogus:1 http://x:1 12:30 sent: server:math"
     )  # an address is a word, what is like a field not
     assert (reading.hints, reading.mistakes) == (("bogus: is no field, so this is searched as a word",), ())
-
-
-@given(st.lists(st.sampled_from(["a", "(", ")", "or", "not", '"b c"', "size>1", "size>", "f(x)", '"', "and"])))
-def test_any_order_of_terms_is_read(words: list[str]) -> None:
-    left = [term.value for term in terms(read_filter(" ".join(words)).query, negated=True)]
-    assert left.count("a") == words.count("a") or '"' in words
 
 
 def test_texts_are_found_in_any_case_however_json_writes_them_and_two_chinese_characters_are_enough() -> None:

@@ -47,22 +47,6 @@ async def test_a_history_with_calls_and_no_tools_names_those_that_were_called(be
 # Three tools stand for all: what is listed the host answers, what is invoked is decided on and sent as the call that it is.
 
 
-async def test_the_inner_call_is_the_one_that_is_decided_and_sent(bench: Make) -> None:
-    answers = (asks((LIST, "{}")), asks((INSPECT, '{"name": "math__add"}')), asks((INVOKE, SUM)), says("It is 11."))
-    async with bench.hearing(*answers, yes=True, protocol="hub") as at:
-        result = await at.ask("what is 6 + 5?")
-    assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
-    outcomes = [(outcome.server, outcome.tool, outcome.asked) for outcome in result.outcomes]
-    assert outcomes == [("math", "add", {"a": 6, "b": 5})]
-    items = [(item.server, item.tool, item.state) for item in at.items(CallItem)]
-    assert items == [("hub", LIST, "done"), ("hub", INSPECT, "done"), ("math", "add", "done")]
-    first, *_, last = [json.loads(body) for body in at.requests()]
-    assert [tool["function"]["name"] for tool in first["tools"]] == [LIST, INSPECT, INVOKE]
-    told = [message["content"] for message in last["messages"] if message["role"] == "tool"]
-    assert told[0].startswith("Total: 3 tools, offset 0, returned 3\n\n- math__add: add two numbers")
-    assert ('"required": ["a", "b"]' in told[1], told[2]) == (True, "11")
-
-
 RUN = [("math.add", b'{"a":6,"b":5}')]
 
 

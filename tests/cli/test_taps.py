@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.infer.forms import DIALECTS, FORMS
+from tests.infer.forms import FORMS
 from tests.infer.world import MS, ModelTap, World
-from tests.kit.bodies import Answer, Call, Results, User
+from tests.kit.bodies import Answer, User
 from tests.kit.peer import peer_in_thread, response
 from tests.kit.program import Programs, Running
 from tests.tap.stdio_taps import data, recorded, recorder_of, records, sessions
@@ -128,7 +128,6 @@ SESSION = SessionInfo(
 HEAD = Head(method="GET", url="http://h/v1/models")
 MODELS = Record(wire="llm", kind="request", peer="example", direction="out", exchange="x1", head=HEAD)
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
-CALL = Call("c1", "math__add", {"a": 1, "b": 2})
 
 
 def lines(world: World) -> list[str]:
@@ -161,23 +160,6 @@ def exchange(world: World, draft: Record, *, status: int = 0, ending: Ending, bo
         tap.keep(replace(answer, kind="response", head=Head(status=status, headers=headers)))
         tap.keep(replace(answer, kind="chunk", head=None, data=body))
     tap.keep(replace(answer, kind=ending.kind, head=None, data=ending.to_bytes()))
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_request_and_its_answer_are_a_line_each_in_every_dialect(dialect: str) -> None:
-    world = World()
-    tap, form = world.model(), FORMS[dialect]
-    asked = [User("what is one\nand \x1b[31mtwo?")]
-    pass_time(world, tap.answer(form, tap.ask(form, asked, "Cline/3"), Answer("Let me see.", [CALL])))
-    second = tap.ask(form, [*asked, Answer("Let me see.", [CALL]), Results([(CALL, "three")])])
-    pass_time(world, tap.answer(form, second, Answer("It is three.")))
-
-    begins, *four, ends = lines(world)
-    assert (begins, ends) == ("* example begins: session s1", "* example ends: ERROR ended by SIGSEGV")
-    assert [line.split()[:3] for line in four] == [[way, "LLM", n] for n in "12" for way in ("-->", "<--")]
-    assert re.search(r" POST \S+ · \S+-x · \d messages?$", four[0])
-    assert re.search(r" POST \S+ · \S+-x · \d messages$", four[2])
-    assert " ms 200 " in four[3]
 
 
 def test_what_went_wrong_is_told_by_one_word() -> None:
@@ -238,12 +220,6 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
         "<-- math #9 86 B answer ERROR: -32601 Method not found",
         "<-- math 7 B hello · ERROR not JSON",
     ]
-
-
-def test_the_servers_end_is_told() -> None:
-    ends = {"exited 0": "", "exited 3": "ERROR ", "ended by SIGTERM": "", "ended by SIGSEGV": "ERROR "}
-    for reason, told in ends.items():
-        assert PlainLines().line(stamped(reason)).endswith(f"ends: {told}{reason}\n".encode())
 
 
 def stamped(reason: str) -> Record:

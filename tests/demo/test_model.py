@@ -1,30 +1,19 @@
-"""The demo model as a process, in five dialects over real sockets, and in each tool protocol with our host."""
+"""The demo model as a process: where it listens, what it refuses, and how it ends."""
 
-import json
-import os
-import re
 import signal
 import socket
-import time
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 import httpx
 import pytest
 
-from tests.cli.desk import rule
 from tests.demo.running import line_of, model_at, started
-from tests.host.test_host import asked, serving, settled
-from tests.kit.app import fast
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
 from tests.ports import unused_port
-from tui_host.capture.json.narrowing import items, mapping
 from tui_host.demo.model.__main__ import main
 from tui_host.demo.servers.__main__ import main as servers
-from tui_host.errors import JSON
-from tui_host.host.host import Host
-from tui_host.settings.load import Overrides, load
 
 
 @pytest.fixture(scope="module")
@@ -44,71 +33,6 @@ def client_of(port: int, *, timeout: float = 90) -> httpx.Client:
 def client(model_port: int) -> Iterator[httpx.Client]:
     with client_of(model_port) as client:
         yield client
-
-
-def _at(value: JSON, *places: str | int) -> JSON:
-    for place in places:
-        value = mapping(value).get(place) if isinstance(place, str) else next(iter(items(value)[place:]), None)
-    return value
-
-
-PARTS = ("candidates", 0, "content", "parts", 0, "text")
-DIALECTS: dict[str, tuple[tuple[str | int, ...], tuple[str | int, ...], dict[str, JSON]]] = {
-    "openai": (("choices", 0, "message", "content"), ("choices", 0, "delta", "content"), {"max_tokens": 16}),
-    "openai-responses": (("output", 0, "content", 0, "text"), ("delta",), {"max_output_tokens": 16}),
-    "anthropic": (("content", 0, "text"), ("delta", "text"), {"max_tokens": 16}),
-    "gemini": (PARTS, PARTS, {"generationConfig": {"maxOutputTokens": 16}}),
-    "ollama": (("message", "content"), ("message", "content"), {"options": {"num_predict": 16}}),
-}
-"""Where the text of an answer stands, whole and in a piece of a stream, and what limits it."""
-
-
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_dialect_answers_refuses_and_breaks_off_in_the_vendors_form(
-    name: str, client: httpx.Client, model_port: int
-) -> None:
-    def sent(
-        text: str, *, to: httpx.Client = client, stream: bool = True, more: dict[str, JSON] | None = None
-    ) -> httpx.Response:
-        body = {**json.loads(form.request([User(text)], model=name)), "stream": stream, **(more or {})}
-        return to.post(path if stream else path_of_whole, json=body)
-
-    form, (place, piece, limit) = WRITERS[name], DIALECTS[name]
-    path = form.path.replace("gemini-x", "gemini")
-    path_of_whole = path.replace("streamGenerateContent?alt=sse", "generateContent")
-    whole, stream = (sent("hello", stream=stream) for stream in (False, True))
-    assert (whole.status_code, whole.headers["content-type"]) == (200, "application/json")
-    kind = "application/x-ndjson" if name == "ollama" else "text/event-stream"
-    assert stream.headers["content-type"].startswith(kind)
-    answer = str(_at(whole.json(), *place))
-    lines = [line.removeprefix("data: ") for line in stream.text.splitlines()]
-    events: list[JSON] = [json.loads(line) for line in lines if line.startswith("{")]
-    # In Responses, `delta` is the text itself; in the others it stands further inside.
-    assert answer == "".join(found for event in events if isinstance(found := _at(event, *piece), str))
-    assert answer.startswith("I am the demo model")
-    cut = sent("write 500 words", stream=False, more=limit)
-    assert 0 < len(str(_at(cut.json(), *place))) < 200
-
-    for status in (401, 429, 500, 529):
-        reply = sent(f"error {status}")
-        error = _at(reply.json(), "error")
-        message = error if isinstance(error, str) else _at(error, "message")
-        assert (reply.status_code, message) == (status, f"Error {status}. (The demo model was asked for it.)")
-    assert sent(f"error 503 once in {name}").status_code == 503
-    assert sent(f"error 503 once in {name}").status_code == 200
-    assert "The server had an error in mid-stream." in sent("error stream").text
-    with client_of(model_port) as another, pytest.raises(httpx.RemoteProtocolError):
-        sent("error cut", to=another)
-    with client_of(model_port, timeout=0.2) as another, pytest.raises(httpx.ReadTimeout):
-        sent("error hang", to=another)
-
-    for target, body, status, words in (
-        (path, b"{", 400, "not valid JSON"),
-        (path, b"[]", 400, "must be a JSON object"),
-        (path.replace("gemini", "other"), b'{"model": "other"}', 404, 'The model \\"other\\" was not found'),
-    ):
-        reply = client.post(target, content=body)
-        assert (reply.status_code, words in reply.text) == (status, True)
 
 
 def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> None:
@@ -167,39 +91,3 @@ def test_other_paths_and_names_are_refused_in_json(client: httpx.Client) -> None
     ):
         reply = client.request(method, path, headers=headers)
         assert (reply.status_code, "error" in reply.json()) == (status, status != 200)
-
-
-def test_the_pace_is_a_models_and_can_be_set() -> None:
-    def seconds(pace: str, words: int) -> float:
-        with model_at("--pace", pace) as (_, port):
-            begun = time.monotonic()
-            with writing(port, words) as stream:
-                stream.read()
-            return time.monotonic() - begun
-
-    one = seconds("1", 50)
-    assert one > 0.3
-    assert seconds("0", 4000) < 80 * one
-
-
-@pytest.fixture(scope="module")
-async def host(tmp_path_factory: pytest.TempPathFactory, model_port: int) -> AsyncGenerator[Host]:
-    folder = tmp_path_factory.mktemp("host")
-    own = f'{fast(f"http://127.0.0.1:{model_port}/v1")}[servers.weather]\nbundled = "weather"\n'
-    (folder / "config.toml").write_text(own + rule("*.*", "allow"))
-    async with serving(load(Overrides(config=folder / "config.toml", data_dir=folder), os.environ)) as host:
-        await settled(host)
-        yield host
-
-
-@pytest.mark.parametrize("protocol", ["cline", "cherry", "json", "function", "react", "hermes", "hub", "hub+cline"])
-async def test_our_host_and_the_demo_model_understand_each_other(host: Host, protocol: str) -> None:
-    session = host.sessions.new()
-    session.protocol = protocol
-    result = await asked(host, session, "weather in Paris and Tokyo")
-    calls = [outcome.to_json() for outcome in result.outcomes]
-    assert [(call["tool"], call["asked"]) for call in calls] == [
-        ("get_forecast", {"city": "Paris"}),
-        ("get_forecast", {"city": "Tokyo"}),
-    ]
-    assert re.search(r"Paris: 17 °C.*Tokyo: 21 °C", str(result.answer), re.DOTALL)

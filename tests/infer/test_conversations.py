@@ -13,7 +13,6 @@ from tests.infer.forms import FORMS, Spoken
 from tests.infer.scene import OPENAI, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
 from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
-from tests.llm.protocols.answers import PLAIN, SUM, TOOLS, speaking, text_of
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, UserItem
@@ -23,7 +22,6 @@ from tui_host.infer.conversations.request_messages import RequestReader, results
 from tui_host.infer.story import Story
 from tui_host.infer.story_chat import StoryChat
 from tui_host.infer.tap_facts import TapFacts
-from tui_host.llm.messages import Message, Text, ToolCall, ToolResult
 
 BROWSER = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko)"
 BILLED = "x-anthropic-billing-header: a\n\nYou are Claude Code, Anthropic's official CLI."
@@ -179,25 +177,6 @@ def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
 # Calls.
 
 
-def test_what_was_joined_before_an_answer_was_whole_is_joined_again_when_it_is() -> None:
-    calls = [call("math__add", name) for name in ("c1", "c2")]
-    user, answer, told = User("twice"), Answer("", calls), Results([(call, "3") for call in calls])
-    for chunks in range(1, len(OPENAI.response(answer)) + 1):
-        world, story = World(), Story()
-        model = world.model()
-        coming = model.answer(OPENAI, model.ask(OPENAI, [user]), answer)
-        for _ in range(chunks):
-            next(coming)
-        model.ask(OPENAI, [user, answer, told])
-        early = len(world.records)
-        list(coming)
-        for number, (_, record) in enumerate(world.records):
-            if number == early:
-                assert len(story.joined()) <= 2
-            story.feed(record)
-        assert [len(each.results) for each in story.joined()] == [len(each.results) for each in world.story().joined()]
-
-
 def test_a_result_that_is_reported_differently_does_not_forbid_a_link() -> None:
     scene, one, words = Scene(), call("math__add"), "add reported an error: invalid structuredContent"
     math = scene.server("math", "add")
@@ -323,22 +302,3 @@ def test_results_between_tags_are_those_that_they_name_in_whatever_message_they_
     assert [(result.name, result.text) for result in results] == list(RESULTS.items())[::order]
     frames = [piece for name in [*FRAMES][::order] for piece in (FRAMES[name], "}\n</tool_response>")]
     assert put_in("hermes", messages) == frames
-
-
-@pytest.mark.parametrize("own", ["", "Be brief."])
-@pytest.mark.parametrize("name", PLAIN)
-def test_of_our_own_requests_the_same_is_found_as_the_protocol_knows_it_put_in(name: str, own: str) -> None:
-    call = ToolCall(id="1", wire_id="", name="math__add", arguments=SUM)
-    talk = [
-        *([Message(role="system", parts=(Text(text=own),))] if own else []),
-        Message(role="user", parts=(Text(text="what is 6 × 5?"),)),
-        Message(role="assistant", parts=(call,), stop="tools"),
-        Message(role="tool", parts=(ToolResult(call=call, content=(Text(text="11 <task>é</task>"),)),)),
-    ]
-    prepared = speaking(name).prepare(talk, TOOLS)
-    texts = [text_of(message) for message in prepared.messages]
-    injected = [place for place in prepared.places if place.source == "injected"]
-    known = "".join(texts[place.message][place.start : place.end] for place in injected)
-    roles = (message.role for message in prepared.messages)
-    found = "".join(put_in(name, [{"role": role, "content": text} for role, text in zip(roles, texts, strict=True)]))
-    assert "".join(found.split()) == "".join(known.split())

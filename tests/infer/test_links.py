@@ -1,20 +1,14 @@
 """Which frame carries which call, and how that is known: ids, texts, the only pair left, and by order."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
 
-from tests.infer.forms import form
-from tests.infer.habits import NAMINGS, TOOLS
-from tests.infer.scene import Scene, call, chat_of
-from tests.infer.world import MS, World
-from tests.kit.bodies import Answer, Call, Results, User
+from tests.infer.habits import TOOLS
+from tests.infer.scene import Scene, call
 from tui_host.capture.link import Known
-from tui_host.chat.conversation import CallItem
-from tui_host.errors import JSON
-from tui_host.infer.call_values import READING, lean, result_texts
+from tui_host.infer.call_values import READING, result_texts
 from tui_host.infer.call_values import Answer as Answered
 from tui_host.infer.call_values import Call as Called
 from tui_host.infer.matching.matcher import match
@@ -30,18 +24,6 @@ def frames_of(scene: Scene, choices: Mapping[tuple[str, str, int], bool] | None 
     story = scene.world.story()
     joined = match(list(story.conversations.calls()), story.frames, choices)
     return [(found.known, [frame.key for frame in found.sent]) for found in joined]
-
-
-def test_calls_one_after_another_are_certain_by_time_though_their_results_are_equal() -> None:
-    scene, certain = Scene(), Frames()
-    math, entries = scene.server("math", "add"), list[User | Answer | Results]([User("sum")])
-    for step in range(3):
-        one = call("math__add", f"c{step}")
-        scene.again(entries, one)
-        certain.append(("value", [scene.runs(math, "add", "3")]))
-        entries += [Answer("", [one]), Results([(one, "3")])]
-    scene.again(entries, text="Done.")
-    assert frames_of(scene) == certain
 
 
 @pytest.mark.parametrize(
@@ -94,39 +76,7 @@ def test_a_persons_choice_beats_all() -> None:
     assert frames_of(scene, {(joined.call.key, *carried): False, (joined.call.key, *other): False}) == [("value", [])]
 
 
-@pytest.mark.parametrize("name", ["older cherry", "hermes", "ollama", "gemini"])
-def test_where_no_id_says_whose_a_result_is_it_is_told_by_order_as_maybe(name: str) -> None:
-    tool = "weather__get_forecast"
-    world, said, cities = World(), form(name, (tool,)), [Call("", tool, {"city": city}) for city in ("Paris", "Tokyo")]
-    model, asked = world.model(), [User("?")]
-    results = Results(list(zip(cities, ("rain", "sun"), strict=True)))
-    for before, answer in (
-        (asked, Answer("", cities)),
-        ([*asked, Answer("", cities), results], Answer("Rain and sun.")),
-    ):
-        world.now += 100 * MS
-        world.run(model.answer(said, model.ask(said, before), answer))
-    story = world.story()
-    told = [(item.state, item.result) for item in chat_of(story) if isinstance(item, CallItem)]
-    assert told == [("done", "rain"), ("done", "sun")]
-    assert [found.link.known for found in story.links() if found.link.relation == "told"] == ["maybe"] * 2
-
-
 KNOWN = [(server, tool) for server, tools in TOOLS.items() for tool in tools]
-ALONE = 6
-"""Of the ways in which hosts name tools, the one that leaves the server out."""
-CUT = (12, 13)
-"""Those that put a digest in place of the end of a long name: tools that begin alike stay possible."""
-
-
-@pytest.mark.parametrize("number", range(len(NAMINGS)))
-def test_a_name_stands_for_its_tool_however_a_host_joins_cleans_and_shortens_it(number: int) -> None:
-    for server, tool in KNOWN:
-        found = tools_named(NAMINGS[number](server, tool), KNOWN)
-        assert (server, tool) in found
-        says_no_server = number == ALONE or "0mcp0" in NAMINGS[number](server, tool)
-        is_alone = len(found) == 1 or (says_no_server and {other for _, other in found} == {tool})
-        assert is_alone or (number in CUT and all(owner == server for owner, _ in found))
 
 
 def test_a_name_that_no_tool_has_stands_for_none_but_for_a_server_of_another_name_in_the_tap() -> None:
@@ -172,17 +122,3 @@ def test_a_tool_that_reads_resources_and_a_hub_mean_what_their_arguments_say(nam
 def test_an_answer_is_recognised_in_what_is_reported(reported: str, text: str, wanted: bool | None) -> None:  # noqa: FBT001 - a row's
     texts = result_texts({"content": [{"type": "text", "text": text}]})
     assert repeats(reported, Answered(seq=1, texts=texts)) is wanted
-
-
-def test_arguments_may_be_sent_for_each_other_however_a_host_writes_them_anew() -> None:
-    defaults = {"limit": "10"}
-    pairs: tuple[tuple[JSON, JSON], ...] = (
-        ({"a": 1.0}, {"a": 1}),
-        ({"a": "5", "b": "true"}, {"a": 5, "b": True}),
-        ({"a": 12345678901234567890}, {"a": 12345678901234567000}),
-        ({"a": 1, "b": None}, {"a": 1, "limit": 10}),
-    )
-    for one, other in pairs:
-        assert lean(json.dumps(one), defaults) == lean(json.dumps(other), defaults)
-    assert lean('{"a":"007"}', defaults) != lean('{"a":7}', defaults)
-    assert lean('{"limit":5}', defaults) != lean("{}", defaults)

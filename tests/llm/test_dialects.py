@@ -4,14 +4,13 @@ import json
 import os
 import random
 import re
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from tests.llm.recorded.asks import EVERY, NAMES, TOOLS, answered, asks, assistant, loop, told, user, written
-from tests.llm.recorded.case import MODEL, PROVIDER, Case, Recorded, events_of, fold_of, means, said
+from tests.llm.recorded.case import MODEL, PROVIDER, Recorded, events_of, fold_of, means, said
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.events import ModelEvent, Stopped, UsageReported
@@ -71,37 +70,6 @@ def test_whatever_stands_where_something_else_is_expected_the_answer_has_an_end(
 
 
 @each_dialect
-@pytest.mark.parametrize("whats", [("text", "parallel"), pytest.param((), id="all", marks=pytest.mark.exhaustive)])
-def test_the_forms_of_streams_mean_the_same(recorded: Recorded, whats: tuple[str, ...]) -> None:
-    cases = recorded.cases()
-    for what, case in ((what, cases[what]) for what in whats or cases):
-        for form, body in _forms(recorded, case.body).items():
-            found = said(fold_of(recorded.dialect, *(body[at : at + 3] for at in range(0, len(body), 3))))
-            assert _plain(found) == _plain(means(case)), (what, form)
-
-
-def _plain(case: Case) -> Case:
-    """With arguments as what they mean: where they are no text in a text, the model's own spelling is the wire's."""
-    calls = tuple((name, json.dumps(json.loads(arguments or "{}"))) for name, arguments in case.calls)
-    return replace(case, calls=calls)
-
-
-def _forms(recorded: Recorded, body: bytes) -> dict[str, bytes]:
-    """The same body in every form in which it may be put on the wire."""
-    escaped = (json.dumps(each)[1:-1] if ord(each) > 127 else each for each in body.decode())
-    found = {
-        "CRLF": body.replace(b"\n", b"\r\n"),
-        "no last newline": body.rstrip(b"\n"),
-        "a byte order mark": b"\xef\xbb\xbf" + body,
-        "blank lines before": b"\n\n" + body,
-        "escapes": "".join(escaped).encode(),
-    }
-    if recorded.is_in_lines:
-        return found | {"blank lines between": body.replace(b"\n", b"\n\n")}
-    return found | {"no names": b"\n".join(line for line in body.split(b"\n") if not line.startswith(b"event:"))}
-
-
-@each_dialect
 @pytest.mark.parametrize("what", ["text", "parallel"])
 def test_a_stream_that_breaks_off_is_cut_until_its_end_has_come(recorded: Recorded, what: str) -> None:
     case = recorded.cases()[what]
@@ -136,13 +104,6 @@ def _words_of(event: ModelEvent) -> list[str]:
         count = event.usage.reasoning or event.usage.output_total  # which one vendor counts in two
         return [] if count is None else [str(count)]
     return [str(getattr(event, name, "")) for name in ("text", "name", "wire_id", "message")]
-
-
-@each_dialect
-@pytest.mark.parametrize("content_type", ["application/json", "text/event-stream", "application/x-ndjson", ""])
-def test_a_whole_answer_is_read_whatever_it_is_called(recorded: Recorded, content_type: str) -> None:
-    body = recorded.whole.body
-    assert events_of(recorded.dialect, [body[:9], body[9:]], content_type) == events_of(recorded.dialect, [body])
 
 
 @each_dialect

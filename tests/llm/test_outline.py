@@ -7,30 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.bodies import DONE, calls, chunk, event, fragment
-from tests.llm.recorded.asks import ADD, MULTIPLY, NAMES, TOOLS, asks, assistant, result, told, user, written
+from tests.llm.recorded.asks import ADD, MULTIPLY, NAMES, assistant, result, told, user, written
 from tests.llm.recorded.case import text
-from tests.llm.recorded.openai import RECORDED
 from tests.llm.recorded.openai_responses import REASONING
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect
-from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+from tui_host.llm.exchange_summary import ResponseWords, request_words
 from tui_host.llm.layout import outline_of
-from tui_host.llm.messages import Ask, Image, Message, Text
-from tui_host.llm.outline import Comparison, Outline, estimate_tokens, size_words
+from tui_host.llm.messages import Ask, Image, Text
+from tui_host.llm.outline import Comparison, Outline, estimate_tokens
 
-CASES = asks(RECORDED)
 OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), **NAMES, "f": ("s", "t")}
-ASKED = (user("6 × 5?"), assistant(MULTIPLY), told(result(MULTIPLY, Text(text="30"))))
 
 
 def parts_of(body: bytes) -> Outline:
     found = outline_of(body, OFFERED)
     assert found is not None
     return found
-
-
-def asking(*messages: Message) -> Outline:
-    return parts_of(written("openai", Ask(model="m", messages=messages, tools=TOOLS)))
 
 
 def test_an_image_behind_several_results_is_of_one_of_their_servers() -> None:
@@ -109,30 +102,6 @@ def test_what_is_no_request_has_no_outline_and_what_is_odd_has_one(body: bytes) 
     assert parts_of(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})).parts
 
 
-def test_a_preview_is_one_line_cut_between_characters_and_escapes() -> None:
-    for escape in ("\\n", "\\u4e2d", '\\"', "中", "\\\\", "\\ud83d\\ude00"):
-        for lead in range(8):
-            body = f'{{"user":"{"x" * lead}{escape * 400}"}}'.encode()
-            preview = parts_of(body).parts[0].preview
-            assert len(preview) <= 80
-            assert "\n" not in preview
-            assert preview.endswith("…")
-
-
-def test_what_changed_between_two_requests_is_marked_and_told() -> None:
-    before, now, same = asking(ASKED[0]), asking(*ASKED), asking(*ASKED)
-    found, identical = Comparison(before, now), Comparison(now, same)
-
-    assert found.marks["messages"] == "~"
-    assert found.marks["messages/0"] == found.marks["tools/get_time"] == found.marks["model"] == "="
-    assert found.marks["messages/1"] == found.marks["messages/1/calls/0"] == found.marks["messages/2"] == "+"
-    assert (found.removed, found.prefix) == ([], len(before.body) - 2)
-    assert found.words == f"+2 messages, tools unchanged, prefix identical for {size_words(found.prefix)}"
-    assert set(found.marks) == {part.key for part in now.walk()}
-    assert set(identical.marks.values()) == {"="}
-    assert identical.words == "messages unchanged, tools unchanged, identical"
-
-
 def test_a_changed_tool_and_a_removed_option_are_told() -> None:
     function = {"name": "a", "description": "x"}
     before = parts_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
@@ -163,17 +132,6 @@ def words(*pieces: bytes, status: int = 200) -> str:
     return growing.words
 
 
-def test_a_request_is_told_by_its_counts() -> None:
-    first = written("openai", CASES["tools"])
-    more = first.removesuffix(b"]}") + b',{"role":"user"},{"role":"user"}]}'
-
-    assert request_words(first) == "3 tools · 2 messages"
-    assert request_words(more, first) == "+2 messages"
-    assert request_words(more, b"{}") == "3 tools · +4 messages"
-    assert request_words(b'{"messages":[{}]}') == "1 message"
-    assert request_words(written("gemini", CASES["tools"])) == "3 tools · 1 message"
-
-
 UNKNOWN = calls(fragment(index=1, wire_id="2", name="unknown", arguments="{}"))
 MULTIPLIES = calls(fragment(index=0, wire_id="1", name="math__multiply", arguments='{"a":6,"b":5}'))
 
@@ -199,11 +157,6 @@ def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_i
         growing.feed(piece)
 
     assert growing.words == f'"{"x" * 180}KEY"'
-
-
-def test_a_list_of_models_is_told_by_its_length() -> None:
-    assert list_words(RECORDED.models, dialect("openai")) == "2 models"
-    assert list_words(RECORDED.models[:20], dialect("openai")) == ""
 
 
 @pytest.mark.parametrize("status", [200, 302, 500])

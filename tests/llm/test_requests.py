@@ -15,7 +15,7 @@ from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
 from tui_host.llm.dialects.anthropic import MOST_TOKENS, MOST_TOKENS_THINKING
 from tui_host.llm.dialects.openai import ECHOED
-from tui_host.llm.dialects.table import DIALECTS, dialect, dialect_at
+from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolSpec
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.llm.outgoing import Outgoing, Target
@@ -299,19 +299,3 @@ def test_the_proxy_is_chosen_as_the_environment_says() -> None:
         ("http://localhost:1/v1", {"ALL_PROXY": "http://p:1"}, None),
     ):
         assert proxy_for(url, environment) == proxy
-
-
-def test_a_request_s_dialect_is_known_by_its_address() -> None:
-    for url, name in (
-        ("https://api.openai.com/v1/chat/completions", "openai"),
-        ("https://r.openai.azure.com/openai/v1/responses?api-version=1", "openai-responses"),
-        ("https://api.deepseek.com/anthropic/v1/messages", "anthropic"),
-        ("http://127.0.0.1:11434/api/chat", "ollama"),
-        ("https://g.example/v1beta/models/gemini-3-pro:streamGenerateContent?alt=sse", "gemini"),
-        ("https://api.openai.com/v1/models", None),
-        ("", None),
-        ("http://[", None),
-    ):
-        found = dialect_at(url)
-
-        assert (None if found is None else found.name) == name

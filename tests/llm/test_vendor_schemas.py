@@ -6,28 +6,14 @@ docs/api.md. Checked against the words of their refusals.
 """
 
 import re
-from collections.abc import Mapping
-
-import pytest
 
 from tests.llm.protocols.answers import TOOLS
 from tui_host.capture.json.narrowing import mapping
 from tui_host.errors import JSON
-from tui_host.llm.dialects.table import DIALECTS, dialect
+from tui_host.llm.dialects.table import dialect
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS, adapt
 from tui_host.llm.tool_names import NameTable, nearest, resolve
 
-each_vendor = pytest.mark.parametrize("name", DIALECTS)
-OPENAI = (re.compile(r"[a-zA-Z0-9_-]{1,64}"), ("oneOf", "anyOf", "allOf", "enum", "not"))
-RULES: Mapping[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
-    "openai": OPENAI,
-    "openai-responses": OPENAI,
-    "anthropic": (re.compile(r"[a-zA-Z0-9_-]{1,128}"), ("oneOf", "allOf", "anyOf")),
-    "gemini": (re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}"), ()),
-    "ollama": (re.compile(".+"), ()),
-}
-"""By vendor: the names of tools, and what must not stand at the root of a schema."""
-PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 OF_SERVERS: dict[str, JSON] = {
     "nothing": {},
     "no properties": {"type": "object"},
@@ -61,15 +47,6 @@ OF_SERVERS: dict[str, JSON] = {
         "required": None,
     },
 }
-
-
-@each_vendor
-@pytest.mark.parametrize("schema", OF_SERVERS.values(), ids=OF_SERVERS)
-def test_a_servers_schema_is_written_as_its_vendor_takes_it(name: str, schema: JSON) -> None:
-    adapted = adapt(schema, dialect(name).writer.rules).schema
-
-    assert (adapted["type"], adapted.keys() & set(RULES[name][1])) == ("object", set())
-    assert name != "anthropic" or all(map(PROPERTY.fullmatch, mapping(adapted["properties"])))
 
 
 def test_only_what_is_refused_is_changed_and_each_change_is_named() -> None:
@@ -108,16 +85,6 @@ def test_renamed_properties_have_the_servers_names_again_in_arguments() -> None:
     assert mapping(inner)["required"] == [code]
     arguments: JSON = {city: [{space: 1, code: {"other": 2}}]}
     assert adapted.original(arguments) == {"城市": [{"a b": 1, "邮编": {"other": 2}}]}
-
-
-@each_vendor
-def test_names_that_a_vendor_would_refuse_are_made_fit(name: str) -> None:
-    tools = [("1st server", "get/weather.now"), ("x" * 90, "y" * 90), ("工具", "天气")]
-
-    names = NameTable.make(tools, dialect(name).name_rule).known
-
-    assert list(names.values()) == tools
-    assert all(map(RULES[name][0].fullmatch, names))
 
 
 def test_names_that_break_the_rule_or_collide_get_a_hash_and_stay_two() -> None:

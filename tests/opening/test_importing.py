@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import tracemalloc
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -191,17 +190,6 @@ def test_a_log_is_read_as_its_text_is_in_whatever_coding_and_packed_or_not() -> 
         found, wires = read(lead + wrong + b"\n")
         assert (found[0].data, wires.left_out) == (wrong, {})
     assert "no UTF-8" in in_utf_8("a.log", wrong).coding
-
-
-def test_to_know_the_coding_of_a_large_file_takes_no_memory_as_large() -> None:
-    line = f"10:00:00 {json.dumps(ASK)} 你好\n".encode()
-    data = line * (24 * (1 << 20) // len(line))
-    tracemalloc.start()
-    try:
-        assert in_utf_8("a.log", data).data is data
-        assert tracemalloc.get_traced_memory()[1] < len(data) / 2
-    finally:
-        tracemalloc.stop()
 
 
 def test_a_file_that_cannot_be_opened_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

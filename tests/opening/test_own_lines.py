@@ -5,10 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from tests.capture.drafts import any_draft, frame
+from tests.capture.drafts import frame
 from tests.opening.captured import ASK, ASKS, CHAT, stream
 from tests.opening.imports import GOLDEN, SESSION, exported, info, links, made, recorded, written
 from tui_host.capture.exports.formats import FORMATS
@@ -53,35 +51,6 @@ def test_several_captures_come_out_in_the_same_order(store: Store, there: Store,
 
     again = import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor())
     assert exported(store, again.id) == before
-
-
-def test_what_a_tap_recorded_comes_out_again_as_a_tap(store: Store, there: Store, tmp_path: Path) -> None:
-    recorded(there, SESSION, [frame(session=SESSION, turn=None), frame(session=SESSION, turn=None, direction="in")])
-    made(there, info("tap"))
-    text = exported(there, SESSION)
-    path = written(tmp_path, "tap.jsonl", text)
-    for name in (SESSION, f"{SESSION}~2"):
-        assert import_files(store, [path], Redactor()).id == name
-        assert exported(store, name) == text
-        found = store.sessions.find(name)
-        assert (found.source, found.listed_source) == ("tap", "import")
-        assert [record.capture for record, _ in store.session_records(name)] == [name] * 2
-
-
-@given(st.lists(any_draft, min_size=1, max_size=12))
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_records_survive_export_and_import(tmp_path: Path, drafts: list[Record]) -> None:
-    number = sum(1 for _ in tmp_path.iterdir())
-    there, here = (Store.open(tmp_path / f"{name}{number}" / "tui-host.db") for name in ("there", "here"))
-    try:
-        recorded(there, "c1", [*drafts, frame(session=SESSION)])
-        made(there, info())
-        before = exported(there, SESSION)
-        again = import_files(here, [written(tmp_path, f"{number}.jsonl", before)], Redactor())
-        assert exported(here, again.id) == before
-    finally:
-        there.close()
-        here.close()
 
 
 PLAIN = b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}'

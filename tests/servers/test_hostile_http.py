@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import suppress
 
 import anyio
 import pytest
@@ -127,19 +126,6 @@ async def test_a_fault_in_one_call_is_told_and_the_next_call_works(raw: Running,
 
 
 NOISE = b'data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[%s]}}\n\n'
-UNREADABLE, READABLE = NOISE % b",".join([b"1"] * 30_000), NOISE % b"1"
-
-
-async def test_an_unreadable_message_in_a_stream_of_the_server_s_own_costs_itself_alone() -> None:
-    async def script(asked: Exchange) -> None:
-        await asked.send(head() + READABLE + UNREADABLE + READABLE)
-        with suppress(anyio.EndOfStream, anyio.BrokenResourceError):  # either is the end that is waited for
-            await asked.link.receive()
-
-    async with behind_url(GET=script) as (_, running):
-        await running.until(lambda: len(running.status("raw").log) == 2)
-        assert running.status("raw").malformed == 1
-        assert (await running.call("raw")).content[0].text == "fine"
 
 
 async def test_a_server_that_is_no_mcp_server_or_declares_no_tools_is_told_by_its_own_words() -> None:
@@ -168,32 +154,6 @@ async def test_a_call_refused_for_a_lost_session_is_sent_again_over_a_new_one_on
     async with behind_url(**{"tools/call": answering("404 Not Found")}) as (server, running):
         assert "no longer knows the session (HTTP 404 Not Found); nothing ran" in await outcome(running, "raw")
         assert server.count("tools/call") == 2
-
-
-async def test_a_call_beside_one_that_is_sent_again_is_not_cut_down() -> None:
-    answer, usual = anyio.Event(), mcp_http(FINE)
-
-    async def call(asked: Exchange) -> None:
-        if b"slow" in asked.request.body:
-            await answer.wait()
-            await asked.result({"content": [{"type": "text", "text": "slow but here"}]})
-        elif not answer.is_set():
-            answer.set()
-            await asked.respond("404 Not Found")
-        else:
-            await usual(asked)
-
-    results: list[str] = []
-    async with behind_url(**{"tools/call": call}) as (server, running):
-
-        async def slow() -> None:
-            results.append((await running.call("raw", arguments=b'{"slow":true}', call="call_2")).content[0].text)
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(slow)
-            await running.until(lambda: any(b"slow" in asked.body for asked in server.requests))
-            assert (await running.call("raw")).is_resent
-    assert results == ["slow but here"]
 
 
 async def test_a_credential_goes_where_it_is_configured_and_a_redirect_does_not_carry_it_away() -> None:

@@ -1,17 +1,13 @@
 """Wrong configurations, and the whole lines that they are refused with: file, key, line, what was found, and a remedy."""
 
-import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
 
 from tests.settings.reading import read, refused, write
 from tui_host.errors import SettingsError
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.presets import PRESETS
-from tui_host.settings.save import write_toml
 from tui_host.settings.schema import PROTOCOLS, THEMES
 
 LONG = {"{PRESETS}": ", ".join(PRESETS), "{PROTOCOLS}": ", ".join(PROTOCOLS), "{THEMES}": ", ".join(THEMES)}
@@ -114,38 +110,3 @@ def mistake(path: Path) -> str:
         load(Overrides(config=path), {})
     assert caught.value.more == ()
     return str(caught.value)
-
-
-def test_hostile_file_names_are_told_in_one_harmless_line(tmp_path: Path) -> None:
-    folder = tmp_path / "servers.d"
-    folder.mkdir()
-    for name in (b"a\x1b[2J\n.toml", b"\xff\xfe.toml", "\u202egpj.toml".encode(), b"a__b.toml", b"..toml.toml"):
-        (Path(os.fsdecode(os.fsencode(folder) + b"/" + name))).write_text('bundled = "math"')
-    (folder / "folder.toml").mkdir()
-    (folder / "gone.toml").symlink_to(tmp_path / "nowhere")
-    told = refused(tmp_path, "")
-    assert len(told) == 5  # ..toml.toml is hidden, and the folder is no file
-    assert all(line.isprintable() and len(line) < 1000 for line in told)
-
-
-values = st.recursive(
-    st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
-    max_leaves=8,
-)
-KEYS = ("model", "protocol", "providers", "servers", "rules", "limits", "store", "ui", "timeout", "headers", "env")
-keyed = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@example(document={"model": "", "servers": {}, "providers": {"\x1f": {}}})
-@given(document=st.dictionaries(st.sampled_from(KEYS), values | keyed | st.dictionaries(st.text(max_size=3), keyed)))
-def test_whatever_a_file_holds_it_is_settings_or_mistakes(document: dict[str, object], tmp_path: Path) -> None:
-    path = tmp_path / "config.toml"
-    write_toml(path, document)
-    told: tuple[str, ...] = ()
-    try:
-        load(Overrides(config=path), {})
-    except SettingsError as error:
-        told = tuple(map(str, (error, *error.more)))
-    assert all(line.isprintable() for line in told)

@@ -28,7 +28,6 @@ from tests.tui.waiting import at_work, until
 from tui_host.answers.changes_page import changed_words, merged_text
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.ladder.row import Row
-from tui_host.capture.visible import visible
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details import tabs
 from tui_host.tui.widgets.details.detail_panel import SearchInput
@@ -153,23 +152,6 @@ def test_a_request_is_compared_with_the_one_that_was_marked_last_in_another_sess
     assert f"changes of LLM 2 since LLM 1 of {first.row_marks.session}, which is marked" in shown
     second.row_marks.write((rows[0].capture, rows[0].seq), "")
     assert second.compared(rows[1]) == rows[0]
-
-
-@given(st.text(alphabet=st.characters(codec="utf-8")), st.integers(8, 60))
-def test_raw_lines_fit_the_width_and_lose_nothing(text: str, width: int) -> None:
-    lines = drawn(TextPage("body", text), width)
-    assert all(cell_len(line) <= width for line in lines)
-    assert "".join(lines) == visible(text, newlines=False)
-
-
-@given(st.text(max_size=40), st.text(max_size=40))
-def test_changed_words_lead_from_one_text_to_the_other(old: str, new: str) -> None:
-    changes = changed_words(old, new)
-    assert bool(changes) == (old != new)
-    for change in reversed(changes):
-        assert new[change.start :].startswith(change.come)
-        new = new[: change.start] + change.gone + new[change.start + len(change.come) :]
-    assert new == old
 
 
 def test_words_are_marked_as_wholes() -> None:

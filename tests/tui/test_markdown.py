@@ -98,11 +98,7 @@ A paragraph of some words, with **strong** and `code`, which is longer than a li
 
 End."""
 LONG_FENCE = "Before.\n\n```python\n" + "".join(f"x{number} = {number}\n" for number in range(200)) + "```\n\nAfter."
-LONG_TABLE = (
-    "| n | square |\n|--:|---|\n" + "".join(f"| {number} | {number * number} |\n" for number in range(200)) + "\nAfter."
-)
 LONG_LIST = "".join(f"{number}. item {number}\n" for number in range(1, 120)) + "\nAfter."
-LONG_PARAGRAPH = "word " * 5000 + "\n\nAfter."
 
 
 def test_what_grew_looks_like_what_came_whole() -> None:
@@ -117,14 +113,6 @@ def grown(source: str, step: int, width: int) -> list[str]:
         made.text, made.is_final = source[:end], end == len(source)
         made.blocks.update(0, inf)
     return made.lines()
-
-
-def test_long_blocks_lose_nothing_where_they_are_cut() -> None:
-    assert [line.split()[-1] for line in lines(LONG_FENCE)[3:-2]] == [str(number) for number in range(200)]
-    assert lines(LONG_FENCE)[2:4] == ["  python", "  x0 = 0"]
-    assert lines(LONG_TABLE)[2:] == [*(f"{number:>3} │ {number * number}" for number in range(200)), "", "After."]
-    assert lines(LONG_LIST) == LONG_LIST.split("\n")
-    assert " ".join(lines(LONG_PARAGRAPH)).split() == ["word"] * 5000 + ["After."]
 
 
 TEXTS = st.text(alphabet=st.sampled_from("ab cdé中文日本語、。（）「」한국 👍🏽👨‍👩‍👧‍👦 x-/"), max_size=120)
@@ -169,28 +157,3 @@ def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, 
             assert cells_in(letters, (start, start), 20) is None
             stretch_at(letters, cell, by_words=True)
             made.copied(start, end)
-
-
-@pytest.mark.parametrize(
-    ("source", "first", "last", "copy"),
-    [
-        ("x **bold** y", "old", "y", "old y"),
-        ("x **bold** y", "x", "y", "x **bold** y"),
-        ("one two three four\n\nb", "two", "four", "two three four"),
-        ("x y\n\n## *a* b\n\n- c\n- d", "y", "c", "y\n\n## *a* b\n\nc"),
-        ("x\n\n- c `d`\n- e\n\nz", "x", "e", "x\n\n- c `d`\n- e"),
-        ("> one\n> two", "one two", "one two", "> one\n> two"),
-        ("x\n\n| a | b |\n|---|---|\n| d | e |\n\nz", "x", "z", "x\n\n| a | b |\n|---|---|\n| d | e |\n\nz"),
-        ("```\na\n  b\n```\n\nz", "a", "  b", "a\n  b"),
-        ("```\na\n  b\n```\n\nz", "  b", "z", "  b\n\nz"),
-        (LONG_FENCE, "x30", "= 32", "x30 = 30\nx31 = 31\nx32 = 32"),
-        (SOURCE, "Title", "End.", SOURCE),
-        (LONG_TABLE, "n", "After.", LONG_TABLE),
-    ],
-)
-def test_whole_blocks_are_copied_as_markdown_and_parts_as_drawn(source: str, first: str, last: str, copy: str) -> None:
-    texts, made = lines(source, 60), Growing(60, source, final=True).blocks
-    begin = next((line, text.index(first)) for line, text in enumerate(texts) if first in text)
-    end = next((line, text.index(last) + len(last) - 1) for line, text in enumerate(texts) if last in text)
-    (start, _), (_, stop) = (stretch_at(made.letters(line), cell) for line, cell in (begin, end))
-    assert made.copied(start, stop)[1] == copy
