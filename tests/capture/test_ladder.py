@@ -1,6 +1,5 @@
 """Rows are folded from records as they come: each appears with its first byte and grows until its end."""
 
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,13 +18,10 @@ from tests.capture.ladder_wires import (
     whole_turn,
 )
 from tests.kit.peer import rpc
-from tests.opening.captured import PIECE
 from tui_host.answers.bodies import heads_text
 from tui_host.answers.wires import RecordedWires
 from tui_host.capture.connection_end import connection_end
 from tui_host.capture.http.exchange_end import Reason
-from tui_host.capture.http.sse import SseDecoder
-from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
@@ -223,32 +219,6 @@ def test_a_frame_over_http_has_the_url_and_the_headers_that_carried_it() -> None
         assert sent.startswith("POST http://docs/mcp?api_key=")
         assert "x-trace: abc" in sent
         assert "x-ray: def" in came
-
-
-STREAM = (
-    ": waiting\n\nevent: ping\ndata: {}\n\n"
-    + "".join(f"data: {json.dumps({**mapping(PIECE), 'n': n})}\r\n\r\n" for n in range(3))
-    + "id: 7\n\ndata: the word data: in a text\n\ndata: [DONE]\n\n"
-).encode()
-
-
-def count_of(kind: str, pieces: Sequence[bytes], coding: str = "") -> int:
-    wires = Wires()
-    exchange = wires.ask()
-    exchange.response(200, [("Content-Type", kind), ("Content-Encoding", coding)])
-    for piece in pieces:
-        exchange.chunk(piece)
-    return wires.rows()[1].events
-
-
-def test_events_are_as_many_wherever_they_were_cut_and_what_is_coded_shows_none() -> None:
-    decoded = sum(event.kind == "event" for event in SseDecoder().feed(STREAM))
-    for size in (1, 2, 3, 5, 7, 11, 200):
-        pieces = [STREAM[start : start + size] for start in range(0, len(STREAM), size)]
-        assert count_of("text/event-stream; charset=utf-8", pieces, "identity") == decoded == 6
-    assert count_of("text/event-stream", [STREAM], "gzip") == 0
-    lines = [b'data: {"a":1}\n{"b"', b":2}\n"]
-    assert [count_of(f"application/{kind}", lines) for kind in ("x-ndjson", "json")] == [2, 0]
 
 
 FILTERS: Mapping[str, Iterable[int]] = {

@@ -26,15 +26,6 @@ THIRD = (
 )
 
 
-async def test_a_question_of_several_steps_is_answered_with_what_the_tools_gave(bench: Make) -> None:
-    at = bench(yes=True)
-    result = await at.ask("what is (6 × 5 + 7) / 2?")
-    assert (result.stop, "18.5" in (result.answer or "")) == ("done", True)
-    assert [name for name, _ in at.pool.sent] == ["math.multiply", "math.add", "math.divide"]
-    assert [outcome.to_json()["by"] for outcome in result.outcomes] == ["flag"] * 3
-    assert result.tokens("input_total")
-
-
 async def test_a_call_that_was_not_decided_is_never_sent(bench: Make) -> None:
     at = bench()
     result = await at.ask("what is 6 × 5?")

@@ -12,7 +12,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.opening.captured import ASK, CHAT, NOW_NS, PIECE, TELL, WHOLE, is_timed, read, seen, told
-from tests.steps import Copied, steps
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.record import MISSING, NOT_KNOWN
 from tui_host.errors import JSON, TuiHostError
@@ -24,7 +23,6 @@ EXCHANGE = [
     ("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))
 ]
 PING = {**ASK, "method": "ping"}
-STREAM = f"data: {json.dumps(PIECE)}\n\n" * 2
 LOGS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "arrows": (f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n", BOTH),
     "an article's logger of a server: Chinese words, standard error between them": (
@@ -321,34 +319,6 @@ def test_a_log_begins_with_its_first_time_and_its_clock_never_goes_back() -> Non
 
 
 # Any bytes.
-
-
-HOSTILE: dict[str, tuple[int, Callable[[int], bytes]]] = {
-    "a deep message": (12_500, lambda size: b'{"jsonrpc": ' + b"[" * size),
-    "lines in a text": (25_000, lambda size: json.dumps({"a": "{}\n" * size, "m": ASK}).encode()),
-    "requests without answers": (60, lambda size: b"".join(asked_of(f"{n}").encode() + b"\n" for n in range(size))),
-    "events in turn": (400, lambda size: "\n\n".join(in_turn(openai("x" * size), openai("y" * size))).encode()),
-}
-"""Each with the size of a small one."""
-
-
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_file_of_four_times_the_size_takes_hardly_more_than_four_times_as_long(name: str) -> None:
-    size, make = HOSTILE[name]
-
-    def cost(size: int) -> tuple[int, int]:
-        data = Copied(make(size))
-
-        def read_it() -> None:
-            with suppress(TuiHostError):
-                seen(data)
-
-        return steps(read_it), data.size
-
-    few, many = cost(size), cost(4 * size)
-    assert many[0] < 5 * few[0]
-    assert many[1] < 5 * few[1]
 
 
 MARKS = rb"""

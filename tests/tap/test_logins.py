@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
-import anyio
 import httpx2
 import pytest
 from mcp import Client
@@ -17,9 +16,9 @@ from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull,
 from mcp_types import TextContent
 from pydantic import AnyUrl
 
-from tests.kit.peer import Link, peer, response
+from tests.kit.peer import Link, peer
 from tests.servers.login_server import LoginServer, login_server
-from tests.tap.relaying import answer, origin_of, relaying, request, rest_of
+from tests.tap.relaying import answer, origin_of, relaying, request
 from tui_host.capture.record import Head
 from tui_host.errors import JSON
 from tui_host.tap.http.logins import TapPlaces
@@ -28,18 +27,6 @@ from tui_host.tap.http_messages import HeadError, MessageHead, read_request
 
 OWN = "http://127.0.0.1:8322"
 PREFIX = "/tui-host-authorization"
-THERE = f"{OWN}{PREFIX}/https/login.example"
-FORM = b"grant_type=x&resource=http%3A%2F%2F127.0.0.1%3A8322%2Fmcp&a=%2f+b&scope="
-MEANT = b"grant_type=x&resource=https%3A%2F%2FMCP.example%2Fmcp&a=%2f+b&scope="
-NAMES: dict[str, JSON] = {"resource": "https://MCP.example/mcp", "authorization_servers": ["https://login.example/t/"]}
-SERVER: dict[str, JSON] = {
-    "issuer": "https://login.example/t/",
-    "authorization_endpoint": "https://login.example/t/in?p=1",
-    "token_endpoint": "https://tokens.example:8443/t",
-    "registration_endpoint": "https://login.example/r",
-    "jwks_uri": "https://login.example/k",
-    "scopes_supported": ["https://login.example/scope"],
-}
 
 
 def told(places: TapPlaces, document: dict[str, JSON]) -> JSON:
@@ -56,28 +43,6 @@ UPSTREAM = Upstream("https://mcp.example/mcp", {})
 
 def before() -> TapPlaces:
     return TapPlaces(UPSTREAM, OWN, print)
-
-
-def test_an_authorization_server_elsewhere_gets_a_place() -> None:
-    places = before()
-    assert told(places, NAMES) == {"resource": f"{OWN}/mcp", "authorization_servers": [f"{THERE}/t/"]}
-    known, path = "/.well-known/", f"{PREFIX}/https/login.example/t"
-    for form, target in (
-        (f"{known}oauth-authorization-server{path}", f"{known}oauth-authorization-server/t"),
-        (f"{known}openid-configuration{path}", f"{known}openid-configuration/t"),
-        (f"{path}{known}openid-configuration", f"/t{known}openid-configuration"),
-    ):
-        assert places.route(asked(form)).target.decode() == target
-    changed = {
-        "issuer": f"{THERE}/t/",
-        "authorization_endpoint": f"{THERE}/t/in?p=1",
-        "token_endpoint": f"{OWN}{PREFIX}/https/tokens.example:8443/t",
-    }
-    assert told(places, SERVER) == SERVER | changed
-    token = places.route(asked(changed["token_endpoint"], b"POST"))
-    assert (token.upstream.origin, token.target, token.redirect_url) == ("https://tokens.example:8443", b"/t", b"")
-    page = places.route(asked(f"{THERE}/t/in?p=1&client_id=a&response_type=code&" + FORM.decode()))
-    assert page.redirect_url == b"https://login.example/t/in?p=1&client_id=a&response_type=code&" + MEANT
 
 
 @pytest.mark.parametrize(
@@ -100,35 +65,6 @@ def test_what_no_place_can_stand_for_passes_as_it_is_and_nothing_leads_where_no_
             places.route(asked(f"{PREFIX}/{place}", b"POST"))
     for place, target in (("named.example/t?x", b"/t?x"), ("named.example", b"/")):
         assert places.route(asked(f"{PREFIX}/https/{place}", b"POST")).target == target
-
-
-def test_of_a_form_nothing_is_changed_but_what_names_the_tap_as_the_resource() -> None:
-    places = before()
-    told(places, NAMES)
-    for form in (
-        b"resource=http%3A%2F%2F127.0.0.1%3A83221%2Fmcp",
-        b"resource=https%3A%2F%2Fother.example",
-        b"xresource=http%3A%2F%2F127.0.0.1%3A8322&a=resource=http%3A%2F%2F127.0.0.1%3A8322",
-        b"resource",
-        b"",
-    ):
-        assert places.with_server_url(form) == form
-        assert places.with_server_url(FORM + b"&" + form) == MEANT + b"&" + form
-
-
-async def test_a_form_that_comes_after_its_head_is_passed_on_with_the_line_breaks_at_its_beginning() -> None:
-    form, kind = b"\r\na=b", b"application/x-www-form-urlencoded"
-    async with (
-        peer(always=response(b"{}")) as up,
-        relaying(up.origin + "/mcp", is_mcp=True) as relay,
-        await relay.client() as client,
-    ):
-        head, end, _ = request(relay.host, target=b"/token", body=form, kind=kind).partition(b"\r\n\r\n")
-        await client.send(head + end)
-        await anyio.sleep(0.05)
-        await client.send(form)
-        assert b"200 OK" in await rest_of(client)
-    assert up.bodies == [form]
 
 
 async def test_a_page_may_send_a_browser_on_to_a_login_and_do_nothing_else() -> None:

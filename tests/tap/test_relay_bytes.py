@@ -258,22 +258,6 @@ async def test_a_client_may_end_its_side_and_still_hears_the_answer(missing: int
     assert relay.ending().reason == "complete"
 
 
-async def test_an_answer_may_come_before_the_request_is_complete_and_a_refused_client_can_read_it() -> None:
-    async def script(stream: Link) -> None:
-        await stream.head()
-        await stream.send(answer(b"too large", status=b"413 Content Too Large"))
-        await says(until=b"rest")(stream)
-
-    async with peer(connection=script) as up, relaying(up.origin) as relay, await relay.client() as client:
-        await client.send(request(relay.host, body=b"the rest")[:-4])
-        await until_has(client, b"too large")
-        await client.send(b"rest")
-        await rest_of(client)
-    records = relay.records()
-    assert [record.kind for record in records] == ["request", "response", "chunk", "end"]
-    assert (records[0].data, records[0].malformed) == (b"the ", "the body is kept up to 4 of its 8 bytes")
-
-
 @pytest.mark.parametrize(
     "said",
     [

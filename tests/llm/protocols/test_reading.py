@@ -1,8 +1,6 @@
 """What each tool protocol reads out of an answer: one table for all of them, one of texts for each, and any cut of any text."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.kit.bodies import chunk
 from tests.llm.protocols.answers import LOOK, PLAIN, SUM, TOOLS, Reading, call, made_up, read, speaking
@@ -200,17 +198,3 @@ def test_a_call_in_thinking_is_none(name: str, tag: str) -> None:
     found = all_ways(name, f"<{tag}>\nI might\n{call(name)}\n</{tag}>\nNo need.")
     assert (found.calls, found.text.strip()) == ([], "No need.")
     assert call(name) in found.thinking
-
-
-@protocols
-@settings(max_examples=15)
-@given(data=st.data())
-def test_deltas_of_any_length_give_the_same(name: str, data: st.DataObject) -> None:
-    own = [call(name), call(name, "multiply"), made_up(name), "\n```json\n", "\n```\n", "`", "<", "\n", "{", '"', " "]
-    tags = ["<tool_use>", "</tool_use>", "<thinking>", "</thinking>", END[:30], "</result>", END[-22:]]
-    labels = ["Thought: ", "Action Input:", "Final Answer: ", "words 看 ", "<ask_followup_question><question>"]
-    answer = "".join(data.draw(st.lists(st.sampled_from([*own, *tags, *labels]), max_size=8)))
-    cuts = data.draw(st.lists(st.integers(1, max(1, len(answer))), max_size=12))
-    whole, cut = read(name, answer), read(name, answer, cuts)
-    assert cut.events == whole.events
-    assert all(whole.text.startswith(text) for text in cut.shown)
