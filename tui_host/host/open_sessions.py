@@ -139,13 +139,13 @@ class OpenSessions(dict[str, "Session"]):
             StoreError: The store cannot be read.
         """
         stored = () if self._store is None else self._store.sessions.list()
-        known = {each.id: (each.created_ns, each.parent) for each in (*stored, *self.values())}
+        made = {member.id: (member.created_ns, member.parent) for member in (*stored, *self.values())}
 
         def first(name: str) -> str:
-            _, parent = known.get(name, (0, None))
+            _, parent = made.get(name, (0, None))
             return name if parent is None else first(parent.parent)
 
-        return sorted((name for name in known if first(name) == first(session.id)), key=lambda name: known[name][0])
+        return sorted((name for name in made if first(name) == first(session.id)), key=lambda name: made[name][0])
 
     def open(self, name: str) -> Session:
         """Reopen a stored session, by its id, a unique prefix of it, or `last`. Blocks on the disk.
@@ -178,7 +178,7 @@ class OpenSessions(dict[str, "Session"]):
             self.pop(session.id, None)
             return True
         # What is going to be shared stays this process's own, so that no other deletes it.
-        if not session.is_kept or any(not other.is_kept and other.shares(session.id) for other in self.values()):
+        if not session.is_kept or any(not branch.is_kept and branch.shares(session.id) for branch in self.values()):
             return False
         if store is None or store.fault or session.busy or not session.turn or session.id not in self:
             return False
