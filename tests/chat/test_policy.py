@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse
+from tui_host.chat.policy import CallRequest, Decision, Policy, Question, Refuse, lasting
 from tui_host.servers.catalog import READ, Tool
 from tui_host.settings.schema import Action, Rule
 
@@ -64,6 +64,24 @@ def test_a_grant_for_the_session_holds_for_this_definition_of_this_tool_alone() 
     assert policy.decide(request(tool(server="other"))) is None
     del policy.grants[0]
     assert policy.decide(request()) is None
+
+
+def test_a_rule_for_good_holds_for_this_definition_alone_and_what_is_asked_says_why() -> None:
+    policy = Policy([lasting(tool())])
+    held = policy.decide(request())
+    assert held is not None
+    assert (held.verdict, held.by, held.words) == ("approved", "rule", "allowed by a rule in rules.toml")
+    assert policy.decide(request(), is_current=False) is None
+    changed = tool(fingerprint="f2")
+    assert policy.decide(request(changed)) is None
+    assert policy.why_asked(changed) == "the rule in rules.toml is for another definition"
+    asking = Rule(server="math", tool="a*", action="ask", where="config.toml", line=3)
+    assert Policy([lasting(tool()), asking]).decide(request()) is None
+    assert Policy([asking]).why_asked(tool()) == "the rule ask math.a* in config.toml, line 3 says so"
+    granted = Policy(())
+    granted.grant(tool())
+    assert granted.why_asked(changed) == "the rule of this session is for another definition"
+    assert Policy(()).why_asked(tool()) == "no rule allows it"
 
 
 def test_the_time_of_a_decision_counts_from_when_the_call_was_first_on_the_screen() -> None:

@@ -5,6 +5,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import anyio
 from textual import events
 
 from tests.kit.app import MATH, NARROW, SMALL, USUAL, WIDE, Running, fast, running
@@ -13,6 +14,7 @@ from tui_host.answers.bodies import body_of
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.probe import LocalServer
 from tui_host.settings.schema import ModelRef
+from tui_host.tui.screens.rules_screen import HELD_SECONDS
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
 from tui_host.tui.widgets.placeholders import EmptyChat
 
@@ -108,10 +110,16 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.decide("n")  # another tool asks
     await app.until_idle()
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
-    await app.send("/rules", "These tools run unasked", "> math.add", "math.subtract", "enter take")
-    await app.press("enter")
+    await app.send("/rules", "> allow math.add", "allow math.subtract", "delete, twice take back")
+    await app.reach("delete", "delete again: take this rule back")
+    await app.press("escape")
+    assert app.session.policy.grants[1:] == [other]
+    await app.reach("delete", "delete again: take this rule back")
+    await anyio.sleep(HELD_SECONDS)
+    await app.press("delete")
+    await app.until(lambda: app.session.policy.grants == [other])
+    await app.press("escape")
     await app.until(lambda: app.app.screen is app.main)
-    assert app.session.policy.grants == [other]
     await app.send('call math.add {"a": 3, "b": 3}')
     await app.decide("n")
     await app.until_idle()

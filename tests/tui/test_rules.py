@@ -3,8 +3,11 @@
 import tomllib
 from pathlib import Path
 
-from tests.kit.app import MATH, SMALL, Running, fast, running
+import anyio
+
+from tests.kit.app import MATH, SMALL, USUAL, Running, fast, running
 from tui_host.chat.conversation import CallItem
+from tui_host.tui.screens.rules_screen import HELD_SECONDS
 
 ASKS = '[[rules]]\nserver = "math"\ntool = "div*"\naction = "ask"\n'
 
@@ -48,7 +51,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_rest
         assert words(app) == ["approved for good", f"allowed by a rule in {file}"]
         await app.send('call math.divide {"a": 2, "b": 2}')  # of which config.toml asks
         await app.until_asked()
-        await app.reach("A", "No rule for good", "asks, which beats")
+        await app.reach("A", "No rule for good", "ask math.div*")
         assert "k for good" not in app.text
         await app.until_asked()
         await app.press("k")
@@ -64,5 +67,58 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_rest
         await app.send('call math.add {"a": 4, "b": 4}')
         await app.until_asked()
         await app.until_shown("the definition changed", "is for another")
+        await app.decide("n")
+        await app.until_idle()
+
+
+async def test_rules_say_where_they_come_from_why_a_call_was_asked_and_are_kept_and_taken_back(
+    tmp_path: Path, model_url: str
+) -> None:
+    config, file = fast(model_url) + MATH + ASKS, tmp_path / "rules.toml"
+    async with running(tmp_path, config=config, size=USUAL) as app:
+
+        async def twice(key: str, *shown: str) -> None:
+            await app.reach(key, f"{key} again", *shown)
+            await anyio.sleep(HELD_SECONDS)
+            await app.press(key)
+
+        await app.until_ready()
+        await app.send("/rules", "> ask math.div*", "config.toml", "math.divide")
+        await app.press("delete")
+        await app.until_told(f"This rule is yours: change it in {tmp_path}/config.toml, line ")
+        await app.press("k")
+        await app.until_told("stands in a file already")
+        await app.press("escape")
+        for tool, keys in (("divide", "n"), ("add", "AA")):
+            await app.send(f'call math.{tool} {{"a": 1, "b": 1}}')
+            for key in keys:
+                await app.until_asked()
+                await app.press(key)
+            await app.until_idle()
+        app.transcript.focus()
+        await app.until(lambda: app.focused is app.transcript)
+        while app.transcript.current is None or not isinstance(
+            app.transcript.blocks.items.item(app.transcript.current), CallItem
+        ):
+            await app.press("up")
+        app.app.action_open_screen("rules_screen.RulesScreen")
+        await app.until_shown("> math.add", "because no rule allows it", "approved for the session", "session rule")
+        await app.press("delete")
+        await app.until_told("a call, not a rule")
+        await app.reach("down", "> math.divide", "because the rule ask math.div*", "rejected by you")
+        await app.reach("home", "> allow math.add", "session", "k         keeps it for good, in rules.toml: server")
+        await twice("k", 'keep server = "math", tool = "add", action = "allow"')
+        await app.until(lambda: not app.session.policy.grants)
+        await app.until_shown("> ask math.div*", "allow math.add", "rules.toml")
+        await app.reach("down", "> allow math.add", f"{tmp_path}"[:20], "line 1")
+        await app.reach("delete", "delete again")
+        await app.reach("up down", "> allow math.add")  # another key is a no
+        assert file.exists()
+        await twice("delete")
+        await app.until(lambda: len(app.session.policy.rules) == 1)
+        assert tomllib.loads(file.read_text()) == {"rules": []}
+        await app.press("escape")
+        app.prompt.focus()
+        await app.send('call math.add {"a": 2, "b": 2}')
         await app.decide("n")
         await app.until_idle()

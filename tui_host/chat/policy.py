@@ -176,7 +176,7 @@ class Policy:
         """Decide a call by rules and flags; None: ask the user. Permissions count for a definition known to be current alone."""
         tool = request.tool
         current = tool.fingerprint if is_current else None
-        about = (rule for rule in self.rules if _is_about(rule, tool) and rule.definition in {"", current})
+        about = (rule for rule in self.rules if is_about(rule, tool) and rule.definition in {"", current})
         rules = {rule.action: rule for rule in about}
         if "deny" in rules:
             return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
@@ -194,13 +194,13 @@ class Policy:
 
     def asking(self, tool: Tool) -> Rule | None:
         """Return a rule that has each call of the tool asked about, which beats those that allow."""
-        about = (rule for rule in self.rules if _is_about(rule, tool) and rule.definition in {"", tool.fingerprint})
+        about = (rule for rule in self.rules if is_about(rule, tool) and rule.definition in {"", tool.fingerprint})
         return next((rule for rule in about if rule.action == "ask"), None)
 
     def void(self, tool: Tool) -> str:
         """Say which rule or permission names the tool, but for another definition; empty if none does."""
         for rule in self.rules:
-            if _is_about(rule, tool) and rule.definition not in {"", tool.fingerprint}:
+            if is_about(rule, tool) and rule.definition not in {"", tool.fingerprint}:
                 return f"the rule in {rule.place} is for another definition"
         prints = {grant.fingerprint for grant in self.grants if (grant.server, grant.tool) == (tool.server, tool.name)}
         is_void = bool(prints) and tool.fingerprint not in prints
@@ -209,7 +209,9 @@ class Policy:
     def why_asked(self, tool: Tool) -> str:
         """Say why a call of the tool is asked about."""
         asking = self.asking(tool)
-        return self.void(tool) or "no rule allows it" if asking is None else f"the rule in {asking.place} asks"
+        if asking is None:
+            return self.void(tool) or "no rule allows it"
+        return f"the rule ask {asking.server}.{asking.tool} in {asking.place} says so"
 
     def unmatched_rules(self, ready: Collection[str], tools: Sequence[Tool]) -> Iterator[Rule]:
         """Yield the rules that name a ready server but match none of its tools: probably misspelt. Once for each server."""
@@ -217,7 +219,7 @@ class Policy:
         self._checked_servers |= new
         for rule in self.rules:
             # Who allows reading may do so for a server that has no resources yet.
-            if rule.server in new and rule.tool != READ and not any(_is_about(rule, tool) for tool in tools):
+            if rule.server in new and rule.tool != READ and not any(is_about(rule, tool) for tool in tools):
                 yield rule
 
 
@@ -239,7 +241,8 @@ def allows(name: str, pattern: str) -> bool:
     return pattern == READ if name == READ else matches(name, pattern)
 
 
-def _is_about(rule: Rule, tool: Tool) -> bool:
+def is_about(rule: Rule, tool: Tool) -> bool:
+    """Whether a rule names a tool, of whatever definition."""
     match_name = allows if rule.action == "allow" else matches
     return matches(tool.server, rule.server) and match_name(tool.name, rule.tool)
 

@@ -328,7 +328,9 @@ class Host:
         if "*" in tool.name or not tool.name.isprintable():
             return "a rule cannot hold its name"
         asking = session.policy.asking(tool)
-        return "" if asking is None else f"the rule in {asking.place} asks, which beats one that allows"
+        if asking is None:
+            return ""
+        return f"the rule ask {asking.server}.{asking.tool} in {asking.place} beats one that allows"
 
     async def change_rule(self, rule: Rule, *, is_kept: bool) -> None:
         """Keep a rule for good, in rules.toml, or take it out again; sessions go by it at once.

@@ -69,8 +69,16 @@ ACTIONS = (
     ),
     Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
     Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
-    Action("reload", "reload", "Read the configuration again, and connect, end or restart the servers that changed"),
-    Action("rules", "open_screen('sessions_screen.rules_screen')", "List the rules of this session, and end them"),
+    Action(
+        "reload",
+        "reload",
+        "Read the configuration again: its rules count, and servers that changed are connected, ended or restarted",
+    ),
+    Action(
+        "rules",
+        "open_screen('rules_screen.RulesScreen')",
+        "The rules of session and files; why a call was allowed or asked about; take back",
+    ),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape", is_bound=False),
     Action("copy", "copy", _COPY, "ctrl+c"),
     Action(

@@ -1,4 +1,4 @@
-"""The list of sessions: search, preview, open, export, join, part and delete; and the rules and oldest turns of a session."""
+"""The list of sessions: search, preview, open, export, join, part and delete; and the oldest turns of a session."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.short_units import short_size
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.search import Found, RecordSearch, search_chats
-from tui_host.capture.visible import line, tool_name
+from tui_host.capture.visible import line
 from tui_host.chat.conversation import SAID, UserItem, item_from_text
 from tui_host.chat.session import oldest_turns, omit_turns
 from tui_host.errors import StoreError
@@ -348,19 +348,6 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
         item = item_from_text(text)
         if isinstance(item, UserItem):
             yield f"asked    {number} {item.text}"
-
-
-def rules_screen(main: MainScreen) -> PickScreen:
-    """Return the screen with the rules given for the session, which ends the chosen one."""
-    grants, words = (
-        main.submissions.session.policy.grants,
-        "No rule was given for this session. In an approval, A pressed twice gives one.",
-    )
-    if grants:
-        words = "These tools run unasked in this session, as long as their server does not change them. Choose the one to be asked about again."
-    return PickScreen(
-        "Rules", words, {tool_name(grant.server, grant.tool): partial(grants.remove, grant) for grant in grants}
-    )
 
 
 def turns_screen(main: MainScreen) -> PickScreen:

@@ -1,0 +1,211 @@
+"""The rules that decide calls: those of this session and of the files; and why the session's calls were allowed or asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from textual import events
+from textual.binding import Binding, BindingType
+from typing_extensions import override
+
+from tui_host.capture.visible import line, tool_name
+from tui_host.chat.conversation import CallItem
+from tui_host.chat.policy import CallRequest, Grant, is_about, lasting, written
+from tui_host.settings.rules import RULES_FILE
+from tui_host.settings.schema import Rule
+from tui_host.tui.screens.page_screen import Browse
+from tui_host.tui.widgets.choices import Choice
+from tui_host.tui.widgets.inspector.inspector_pane import Inspector
+from tui_host.tui.widgets.pages.text_page import TextPage
+from tui_host.tui.widgets.transcript.transcript_view import Transcript
+
+if TYPE_CHECKING:
+    from tui_host.servers.catalog import Tool
+    from tui_host.tui.screens.main_screen import MainScreen
+
+MOST_CALLS, MOST_ITEMS = 100, 2_000  # that are listed, and that are looked at for them
+HELD_SECONDS = 0.2  # a key repeated within them is being held down, and confirms nothing
+_WORDS = "Deny beats ask beats allow; a call that nothing here decides is asked about. Below: the calls of this session, the last first."
+Subject: TypeAlias = "Grant | Rule | CallItem"
+
+
+class RulesScreen(Browse):
+    """The rules of the session, those of the files, and the session's calls; about each, where it comes from and what it does."""
+
+    HEADING = "Rules"
+    empty = (
+        "No rule and no call yet. In an approval, A pressed twice gives a rule for the session, A and k one for good."
+    )
+    HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-beside")]  # noqa: RUF012 - names need room
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k", "twice('k')", "for good", priority=True, tooltip="twice: keep a session's rule for good"),
+        Binding(
+            "delete",
+            "twice('delete')",
+            "take back",
+            key_display="delete, twice",
+            priority=True,
+            tooltip="take a rule back; those of config.toml are yours to edit",
+        ),
+        Binding("tab", "app.focus_next", tooltip="go to what is said about the line, and back"),
+    ]
+
+    def __init__(self, main: MainScreen) -> None:
+        super().__init__(words=_WORDS)
+        self._main, self._host, self._session = main, main.host, main.submissions.session
+        self._asked = ""  # the key and the line that another press confirms
+        self._pressed = "", 0.0  # the last of these keys, and when
+        self._wanted = self._selected(main)
+
+    @staticmethod
+    def _selected(main: MainScreen) -> str:
+        """Return the call that is selected in the chat, or in the inspector where that has the focus; empty if none is."""
+        transcript, inspector = main.query_one(Transcript), main.query_one(Inspector)
+        item = transcript.blocks.items.item(transcript.current)
+        if isinstance(item, CallItem):
+            return item.call
+        row = inspector.ladder.selected
+        is_there = row is not None and main.focused is not None and inspector in main.focused.ancestors_with_self
+        return min(row.calls, default="") if row is not None and is_there else ""
+
+    # What is shown.
+
+    @override
+    def look(self) -> None:
+        policy, tools = self._session.policy, self._tools()
+        self.revision = [*policy.grants], [*policy.rules], self._session.conversation.revision, tools
+        super().look()
+        if self._wanted and self.listed:
+            wanted, self._wanted = self._wanted, ""
+            if wanted in self.listed:
+                self.list_again(wanted)
+
+    def _tools(self) -> tuple[Tool, ...]:
+        return () if self._host.pool is None else self._host.pool.tools()
+
+    @override
+    def items(self) -> Mapping[str, Choice]:
+        policy, tools, listed = self._session.policy, self._tools(), dict[str, Choice]()
+        for grant in policy.grants:
+            fits = lasting_of(grant, tools) is not None
+            name, right = tool_name(grant.server, grant.tool), "session" if fits else "session, void"
+            listed[f"session {name}"] = Choice(words=f"allow {name}", right=right, subject=(grant, fits))
+        for number, rule in enumerate(policy.rules):
+            fitting = [tool for tool in tools if is_about(rule, tool)]
+            is_void = bool(fitting) and not any(rule.definition in {"", tool.fingerprint} for tool in fitting)
+            right = f"{rule.where.rpartition('/')[2]}{', void' * is_void}"
+            name = f"{rule.server}.{rule.tool}" if rule.tool.isascii() else tool_name(rule.server, rule.tool)
+            words = f"{rule.action} {name}"
+            listed[f"rule {number}"] = Choice(words=words, right=right, subject=(rule, fitting))
+        conversation = self._session.conversation
+        for number in reversed(range(len(conversation))[-MOST_ITEMS:]):
+            item = conversation[number]
+            if isinstance(item, CallItem):
+                right = {"person": "asked", "rule": "by a rule", "flag": "by a flag"}.get(item.by, item.state)
+                name = tool_name(item.server, item.tool, is_decided=True)
+                listed[item.call] = Choice(
+                    words=name, note=item.asked, right=right, subject=(item, tools, policy.grants[:])
+                )
+            if len(listed) >= MOST_CALLS + len(policy.rules) + len(policy.grants):
+                break
+        return listed
+
+    @override
+    def sheet(self, key: str) -> TextPage:
+        lines = [*self._about(self._at(key))]
+        text = "\n".join(f"{head:<9} {line(self._host.mask.marks(words), 2_000)}" for head, words in lines)
+        return TextPage("rule", text, form="plain")
+
+    def _at(self, key: str) -> Subject:
+        subject: tuple[Subject, object] = self.listed[key].subject  # pyright: ignore[reportAssignmentType] - of `items`
+        return subject[0]
+
+    def _about(self, subject: Subject) -> Iterator[tuple[str, str]]:
+        """Yield what is said about a line, each with a word before it."""
+        tools, policy = self._tools(), self._session.policy
+        if isinstance(subject, Grant):
+            tool = lasting_of(subject, tools)
+            yield "rule", f"allow {tool_name(subject.server, subject.tool)}, as it was defined when you approved it"
+            yield "from", "A in an approval of this session; it ends when tui-host ends"
+            if tool is None:
+                yield "void", "its server offers no tool that is defined so now: calls are asked about"
+            elif unkept := self._host.unkept(self._session, tool):
+                yield "k", f"cannot keep it for good: {unkept}"
+            else:
+                yield "k", f"keeps it for good, in {RULES_FILE}: {written(lasting(tool))}"
+        elif isinstance(subject, Rule):
+            fitting = [tool for tool in tools if is_about(subject, tool)]
+            counts = [tool for tool in fitting if subject.definition in {"", tool.fingerprint}]
+            yield "rule", written(subject)
+            yield "from", subject.place
+            yield "for", ", ".join(tool_name(tool.server, tool.name) for tool in counts) or "no tool of now"
+            if fitting and not counts:
+                yield "void", "it is for another definition of the tool: calls are asked about"
+        else:
+            yield "call", f"{tool_name(subject.server, subject.tool, is_decided=True)} {subject.sent or subject.asked}"
+            yield "turn", f"{subject.turn}, step {subject.step}"
+            if subject.why:
+                yield "asked", f"because {subject.why}"
+            yield "decided", subject.words or subject.state
+            tool = next((tool for tool in tools if (tool.server, tool.name) == (subject.server, subject.tool)), None)
+            if tool is not None:
+                again = policy.decide(CallRequest(call="", tool=tool, arguments=b""))
+                yield "again", f"asked: {policy.why_asked(tool)}" if again is None else again.words
+
+    # What a person does.
+
+    def on_key(self, event: events.Key) -> None:
+        """Take any other key for a no."""
+        if self._asked and event.key == "escape":
+            event.stop()
+            event.prevent_default()  # it closes no more than the question
+        self._pressed = "", 0.0
+        self._ask("")
+
+    def _ask(self, asked: str, words: str = "") -> None:
+        self._asked = asked
+        self.note(words, "bold $text-warning")
+
+    async def action_twice(self, key: str) -> None:
+        """Say what a key does to the current rule, or why nothing; pressed again, do it."""
+        now, (before, at) = self._main.pressed_at, self._pressed
+        self._pressed = key, now
+        if not self.choices.current or (key == before and now - at < HELD_SECONDS):
+            return
+        subject, tool, reason = self._at(self.choices.current), None, ""
+        if isinstance(subject, CallItem):
+            reason = "This line is a call, not a rule."
+        elif isinstance(subject, Rule):
+            if key == "k":
+                reason = "This rule stands in a file already."
+            elif subject.where.rpartition("/")[2] != RULES_FILE:
+                reason = f"This rule is yours: change it in {subject.place}; /reload reads it again."
+        elif key == "k":
+            tool = lasting_of(subject, self._tools())
+            unkept = "its server offers no tool that is defined so now"
+            reason = f"No rule for good: {unkept}." if tool is None else ""
+            if tool is not None and (unkept := self._host.unkept(self._session, tool)):
+                reason = f"No rule for good: {unkept}."
+        if reason or isinstance(subject, CallItem):
+            self._ask("")
+            self.notify(line(reason, 300), severity="warning", markup=False)
+        elif self._asked != f"{key} {self.choices.current}":
+            what = f"keep {written(lasting(tool))} in {RULES_FILE}" if tool else "take this rule back"
+            self._ask(f"{key} {self.choices.current}", f"{key} again: {what}. Any other key changes nothing.")
+        else:
+            self._ask("")
+            with self.telling():
+                if tool is not None:
+                    await self._host.change_rule(lasting(tool), is_kept=True)
+                elif isinstance(subject, Rule):
+                    await self._host.change_rule(subject, is_kept=False)
+                if isinstance(subject, Grant):
+                    self._session.policy.grants.remove(subject)
+            self.look()
+
+
+def lasting_of(grant: Grant, tools: tuple[Tool, ...]) -> Tool | None:
+    """Return the tool that a permission is for; None if none is defined so."""
+    named = (tool for tool in tools if (tool.server, tool.name) == (grant.server, grant.tool))
+    return next((tool for tool in named if tool.fingerprint == grant.fingerprint), None)
