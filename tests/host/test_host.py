@@ -20,7 +20,7 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.attachments import Attached
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.queued_messages import Queued
-from tui_host.chat.session import Session, Waits
+from tui_host.chat.session import Session, Source, Waits
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ServerError, StoreError, TuiHostError
 from tui_host.host import store_cleanup as pruning
@@ -49,9 +49,9 @@ def configured(
 
 
 @asynccontextmanager
-async def serving(settings: Settings, *, record: bool = True) -> AsyncGenerator[Host]:
+async def serving(settings: Settings, *, record: bool = True, source: Source = "chat") -> AsyncGenerator[Host]:
     """A host that is ready; at the end it has ended, and without a fault."""
-    host = Host(settings, record=record)
+    host = Host(settings, record=record, source=source)
     with anyio.fail_after(2 * PATIENCE):
         async with anyio.create_task_group() as group:
             group.start_soon(host.serve)
@@ -132,13 +132,16 @@ async def test_what_is_written_during_turns_goes_out_in_order_waits_behind_a_fai
             assert said(session)[-1] == "four"
             session.draft = "a draft"
             session.save()
+        async with serving(settings, source="ask") as host:  # a command has one turn, and leaves the rest as it is
+            by_command = host.sessions.open(session.id)
+            by_command.model = ModelRef(provider="mine", model="m")
+            assert (await asked(host, by_command, "by command")).answer == "4"
         async with serving(settings) as host:
             again = host.sessions.open(session.id)
             assert again.queued == [Queued(text="five", attached=(file, image)), Queued(text="six")]
-            again.model = ModelRef(provider="mine", model="m")
-            host.again(again)
+            host.turns.send_queued(again)
             await until(lambda: not again.busy)
-            assert said(again)[3:] == ["four", "five", "six"]
+            assert said(again)[3:] == ["four", "by command", "five", "six"]
             assert host.store is not None
             host.store.run(lambda _: None)
             stored = host.store.sessions.get(again.id)

@@ -120,7 +120,7 @@ class Host:
         self.fault: TuiHostError | None = None
         self.notices: list[str] = list(settings.notices)
         self.sessions = OpenSessions(settings, source=source, allow_all=allow_all, redact=self._redacted)
-        self.turns = Turns(self._defect)
+        self.turns = Turns(self._defect, sends_queue=source == "chat")
         self.reported: dict[str, Reported] = {}
         self._source: Source = source
         self._record = record
@@ -379,7 +379,6 @@ class Host:
 
         if session.busy and filled is not None:
             return
-        session.draft = ""
         if session.busy:
             session.queued.append(Queued(text=text, attached=attached, joins_step=joins_step))
             session.save()

@@ -24,6 +24,7 @@ class Turns:
     """Runs turns: at most one per session, and none before `open` is called."""
 
     _defect: Callable[[Exception], TuiHostError]
+    sends_queue: bool = True  # whether what is queued goes out behind a turn: never behind that of a command
     results: dict[str, TurnResult] = field(default_factory=dict[str, "TurnResult"])  # of the last turns, by session
     _at_work: dict[str, tuple[Session, Turn]] = field(default_factory=dict[str, "tuple[Session, Turn]"])
     _waiting: list[Session] = field(default_factory=list["Session"])
@@ -63,7 +64,7 @@ class Turns:
             self.results[session.id] = turn.broke(self._defect(error))
         finally:
             self._at_work.pop(session.id, None)
-        if self.results[session.id].stop == "done" and self._open is not None:
+        if self.sends_queue and self.results[session.id].stop == "done" and self._open is not None:
             self.send_queued(session)
 
     def send_queued(self, session: Session) -> None:

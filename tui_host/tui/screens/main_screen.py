@@ -347,10 +347,12 @@ class MainScreen(Screen[None]):
             self._inspector.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
+        session = self.submissions.session
         if self.submissions.edited:
             self.branches.ask(event.text, event.attached)
         else:
-            self.host.send(self.submissions.session, event.text, event.attached, joins_step=event.joins_step)
+            session.draft = ""  # it is what is sent
+            self.host.send(session, event.text, event.attached, joins_step=event.joins_step)
         self.look()
 
     def on_prompt_queue_sent(self, event: Prompt.QueueSent) -> None:

@@ -262,7 +262,7 @@ def waiting(host: Host, session: Session) -> Content:
 
 
 def queue(host: Host, session: Session, width: int) -> Content:
-    """Show the first line of each message that waits, oldest first: at most three lines, those between in one."""
+    """Show each message that waits in a line, oldest first: at most three lines, those between in one."""
     words = [f"{'queued' if session.busy else 'waits for enter'} · " for _ in session.queued]
     for number, message in enumerate(session.queued):
         if session.busy and message.joins_step:
