@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.app import NARROW, OFF, USUAL, WIDE, running
+from tests.kit.app import NARROW, OFF, USUAL, WIDE, fast, running
 from tests.kit.bodies import Answer, Usage, says
 from tests.kit.peer import peer_in_thread
 from tui_host.chat.conversation import AnswerItem
@@ -68,3 +68,16 @@ async def test_an_answer_tells_its_tokens_a_second_while_it_is_written(tmp_path:
 )
 def test_a_list_of_models_says_what_their_contexts_hold(spoken: str, entry: str, window: int | None) -> None:
     assert dialect(spoken).models(f'{{"data":[{entry}]}}'.encode()) == {"m": window}
+
+
+async def test_thinking_is_open_from_the_start_if_the_settings_say_so(tmp_path: Path) -> None:
+    answer = says("openai", Answer("hi", thinking="first this"))
+    with peer_in_thread(answer) as there:
+        async with running(tmp_path, config=fast(there.url) + OFF + '[ui]\nthinking = "open"\nmouse = false\n') as app:
+            assert not app.host.settings.ui.mouse
+            await app.ask("hello")
+            await app.until_shown(" │ first this", "enter closes", " hi")
+            await app.reach("tab up up enter", "enter opens")
+            assert " │ first this" not in app.text
+            app.transcript.show(app.session.conversation)
+            await app.until_shown(" │ first this")

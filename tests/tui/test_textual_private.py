@@ -89,6 +89,7 @@ ANSWERS = (
     "\x1bP>|tmux 3.4\x1b\\",
     "\x1bP1$r0 q\x1b\\",
     "\x1b]11;rgb:1e1e/1e1e/1e1e\x1b\\",
+    "\x1b[?1004;1$y",
     "\x1b]10;rgb:ffff/ffff/ffff\x07",
     "\x1b_Gi=31;OK\x1b\\",
 )
@@ -101,6 +102,11 @@ def test_a_terminals_own_answer_is_no_key_wherever_it_is_cut(answer: str) -> Non
         parser = textual_private.Parser()
         told = [event for piece in ("a", *pieces, "b\x1b[6;5~\x1b") for event in parser.feed(piece)]
         assert [event.key for event in told if isinstance(event, events.Key)] == ["a", "b", "ctrl+pagedown"]
+        heard = [event for event in told if isinstance(event, textual_private.TerminalAnswer)]
+        is_ours, times = answer.startswith(("\x1b]11;", "\x1b[?1004;")), pieces.count(answer) or 1
+        assert [(event.is_light, event.tells_focus) for event in heard] == is_ours * times * [
+            (None, True) if "$" in answer else (False, None)
+        ]
 
 
 @pytest.mark.parametrize("typed", ["Please", "]1 first", "[?] what", "_under", ""])

@@ -198,6 +198,11 @@ class Session:
         return bool(self.activity.waits)
 
     @property
+    def waited(self) -> float:
+        """Seconds since the turn began to wait for what it waits for."""
+        return self.clock() - self.activity.since
+
+    @property
     def end_note(self) -> NoteItem | None:
         """The note that says how to go on from the last turn's end; None if there is none."""
         for item in reversed(self.conversation):

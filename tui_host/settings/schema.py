@@ -17,6 +17,7 @@ Dialect = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
 Transport = Literal["stdio", "http", "sse"]
 Mode = Literal["auto", "legacy", "2026-07-28"]
 Action = Literal["allow", "ask", "deny"]
+Notify = Literal["auto", "bell", "off"]
 _Value = TypeVar("_Value")
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
@@ -222,8 +223,13 @@ class StoreLimits(Frozen):
 class Ui(Frozen):
     """The appearance of the app."""
 
-    theme: str | None = setting(None, choices=THEMES, doc="the theme's name, None for the default theme")
+    theme: str | None = setting(
+        None, choices=(*THEMES, "auto"), doc="the theme; auto and None take the terminal's ground"
+    )
     ascii: bool | None = setting(None, doc="draw with ASCII characters only; None decides by the terminal")
+    thinking: Literal["open", "folded"] = setting("folded", doc="whether thinking is shown in full until it is closed")
+    notify: Notify = setting("auto", doc="how to call a person who looks elsewhere")
+    mouse: bool = setting(True, doc="whether the mouse is the app's; without, it is the terminal's own")
 
 
 class SavedChoices(Frozen):

@@ -24,6 +24,7 @@ from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import clipboard, textual_private
+from tui_host.tui.alerts import Alerts
 from tui_host.tui.exit_filter import ExitFilter
 from tui_host.tui.keys import ACTIONS, Key, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 HANGUP = 129
 """The exit code after a lost terminal."""
-THEME = "textual-dark"
+THEME, LIGHT_THEME = "textual-dark", "textual-light"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25
 """Seconds between two checks for changes to show."""
@@ -89,7 +90,9 @@ class TuiHost(App[int]):
         self.is_ascii: bool = chosen or (chosen is None and wide)  # for terminals that draw some characters too wide
         self._early_keys: list[events.Key | events.Paste] | None = []
         self._exit_filter = ExitFilter(is_ascii=self.is_ascii)
-        self._saved_theme = host.settings.ui.theme or THEME
+        chosen_theme = host.settings.ui.theme or "auto"
+        self._is_theme_open = chosen_theme == "auto"  # until the terminal has told its ground
+        self._saved_theme: str = THEME if self._is_theme_open else chosen_theme
         self._has_skipped_frame = self._has_reported = self._is_looking = False
         self._notices_shown = 0
         self._woken = asyncio.Event()
@@ -97,6 +100,7 @@ class TuiHost(App[int]):
         self._is_first_click = False
         host.approver = self
         self.asks = host.answerer = Asks(host, self._announce)
+        self.alerts = Alerts(host, self.asks, partial(textual_private.write, self))
 
     # Start and end.
 
@@ -121,9 +125,19 @@ class TuiHost(App[int]):
         """Set the theme, and load everything else after the first frame."""
         self.theme = self._saved_theme
         self.theme_changed_signal.subscribe(self, self._remember_theme)
+        textual_private.write(self, textual_private.ASKED)  # nothing waits for the answers
         self.set_class(self.is_ascii, "-ascii")
         self.run_worker(self._keep_looking)
         self.call_after_refresh(self._first_frame_painted)
+
+    def on_terminal_answer(self, event: textual_private.TerminalAnswer) -> None:
+        """Take the theme for the terminal's ground, and believe it to have the focus if it would say otherwise."""
+        if event.tells_focus:
+            self.alerts.has_focus = True
+        if event.is_light is not None and self._is_theme_open:
+            self._saved_theme = LIGHT_THEME if event.is_light else THEME
+            self.theme = self._saved_theme
+            self._is_theme_open = False
 
     def _first_frame_painted(self) -> None:
         if not self.first_frame.is_set():
@@ -134,7 +148,7 @@ class TuiHost(App[int]):
         """Save a newly chosen theme as the default for later starts."""
         if theme.name == self._saved_theme:
             return
-        self._saved_theme = theme.name
+        self._saved_theme, self._is_theme_open = theme.name, False
         from tui_host.settings.save import save_state
 
         try:
@@ -150,6 +164,7 @@ class TuiHost(App[int]):
                 self.main.submissions.keep_draft()
         except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
             self.report_error(error)
+        self.alerts.end()
         super().exit(result, return_code, message)
         self.workers.cancel_all()  # their screens are being taken down
         self.ending.set()
@@ -198,6 +213,7 @@ class TuiHost(App[int]):
                     async with asyncio.timeout(RESTING_SECONDS - RATE):
                         await self._woken.wait()
             self._woken.clear()
+            self.alerts.look()
             main, host = self.main, self.host
             is_host_at_rest = host.fault is None and self._notices_shown == len(host.notices)
             if main is None or main.seen != main.revisions() or not is_host_at_rest:
@@ -260,6 +276,10 @@ class TuiHost(App[int]):
             return
         if isinstance(event, events.InputEvent | events.Paste | events.Resize):
             self.wake()
+        if isinstance(event, events.AppFocus | events.AppBlur):
+            self.alerts.has_focus = isinstance(event, events.AppFocus)
+        elif isinstance(event, PRESSES):
+            self.alerts.attend()
         main = self.main
         if isinstance(event, PRESSES) and main is not None:
             # The first click after a pause gives no more than the focus: it may have been for the terminal's window.

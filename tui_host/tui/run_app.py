@@ -101,7 +101,7 @@ async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Inco
         beside(collect(app)),
         nullcontext() if incoming is None else beside(incoming.follow(app)),
     ):
-        await app.run_async()
+        await app.run_async(mouse=settings.ui.mouse)
     return app
 
 

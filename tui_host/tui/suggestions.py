@@ -46,7 +46,7 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
     names = [name for name, key in keys.items() if settings.environment.get(key, "").strip()]
     present = [f"{keys[name]} is set ({name})" for name in names[:MOST]]
     for server in local[:MOST]:
-        label, models = PRESETS[server.provider].label, server.models
+        label, models = PRESETS[server.provider].label, [*server.models]
         more = f" and {len(models) - 1} more" if len(models) > 1 else ""
         words = f"with {line(models[0], 40)}{more}" if models else "but has no model"
         present.append(f"{label} runs here{'' if models else ','} {words}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual._compositor import Compositor, CompositorUpdate
@@ -14,6 +15,7 @@ from textual.constants import ESCAPE_DELAY
 from textual.drivers import linux_driver
 from textual.drivers._writer_thread import WriterThread
 from textual.geometry import Region
+from textual.message import Message
 from textual.worker import WorkerFailed
 from typing_extensions import override
 
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from textual.app import App
     from textual.dom import DOMNode
-    from textual.message import Message
     from textual.notifications import Notification
     from textual.screen import Screen
     from textual.strip import Strip
@@ -36,15 +37,30 @@ PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 _TYPED = re.compile(
     r"(?P<paste>\x1b\[200~)"
     # A terminal's answers: attributes, kitty's keys, sizes; colours, names and graphics. Textual reads those that end in `$y`.
-    r"|(?P<answer>\x1b\[[?>=](?!\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
+    r"|(?P<answer>\x1b\[[?>=](?!(?!1004;)\d+;\d\$y)[\d;:$]*[@-~]|\x1b\[[4689];\d+;\d+t"
     r"|\x1b(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}(?:\x07|\x1b\\))"
     r"|(?P<begun>\x1b\[(?:[?>=][\d;:$]*|(?:[4689]|48)(?:;[\d;]*)?)\Z"
     r"|\x1b(?:\]|P|_|(?:\]\d|P[>!\d]|_G)[^\x07\x1b]{0,4096}\x1b?)\Z)"
     r"|(?P<opened>\x1b(?:\[(?:2|20|200)?)?\Z)"
 )
 ALT_ENTER = "\x1b[13;3u"  # as kitty writes the key; of the usual bytes Textual reads the enter alone
+ASKED = "\x1b]11;?\x07\x1b[?1004$p"  # for the ground's colour, and whether the terminal tells of its focus
 _NOTHING = "\x1b[G"  # what Textual reads and leaves out
 _LATE = 2.0  # seconds after which the rest of an answer comes no more
+
+
+class TerminalAnswer(Message):
+    """What the terminal says to `ASKED`: whether its ground is light, and whether it tells of its focus; None if not said here."""
+
+    def __init__(self, answer: str) -> None:
+        super().__init__()
+        colour = re.match(r"\x1b\]11;rgba?:([\da-fA-F]{1,4})/([\da-fA-F]{1,4})/([\da-fA-F]{1,4})", answer)
+        mode = re.match(r"\x1b\[\?1004;(\d)\$y", answer)
+        parts = [int(part, 16) / (16 ** len(part) - 1) for part in colour.groups()] if colour is not None else []
+        # As eyes weigh them. Source: ITU-R BT.601.
+        weighed = [part * weight for part, weight in zip(parts, (0.299, 0.587, 0.114), strict=False)]
+        self.is_light = sum(weighed) > 0.5 if weighed else None
+        self.tells_focus = mode[1] in "123" if mode is not None else None
 
 
 class Parser(XTermParser):
@@ -70,6 +86,7 @@ class Parser(XTermParser):
                 time.monotonic(),
             )
         self._kept, self._passed = "", 0
+        answers: list[Message] = []
         while text:
             if self._is_pasting:
                 inside, mark, rest = text.partition(PASTED)
@@ -82,6 +99,8 @@ class Parser(XTermParser):
             if match is None:
                 tame += text[passed:]
                 break
+            if (match["answer"] or "").startswith(("\x1b]11;", "\x1b[?1004;")):
+                answers.append(TerminalAnswer(match[0]))
             if match["paste"] or match["opened"]:
                 tame += text[passed : match.end()]
             elif passed > match.start():
@@ -91,7 +110,14 @@ class Parser(XTermParser):
             if match["opened"] or match["begun"]:
                 self._kept, self._passed = match[0], len(match["opened"] or "")
             self._is_pasting, text, passed = match["paste"] is not None, text[match.end() :], 0
-        return super().feed(tame.replace("\x1b\r", ALT_ENTER)) if tame or not data else ()
+        return chain(answers, super().feed(tame.replace("\x1b\r", ALT_ENTER)) if tame or not data else ())
+
+
+def write(app: App[int], data: str) -> None:
+    """Write to the terminal beside the screen, unless it does not read; `data` is obeyed by it."""
+    if app._driver is not None and writes_waiting(app) < MOST_WAITING:
+        app._driver.write(data)
+        app._driver.flush()
 
 
 def keep_pastes_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -35,6 +36,7 @@ class OpenAsk:
     words: str  # what the server does, after its name
     session: str  # the id of the session whose call it belongs to; empty if unknown
     answer: asyncio.Future[Given]  # cancelled by a server, or a call, that gave up
+    since: float = field(default_factory=time.monotonic)
     is_wanted: bool = False  # whether the person asked for it; a login waits until then
 
     def give(self, answer: Given) -> None:
@@ -66,9 +68,10 @@ class Asks:
     async def log_in(self, login: Login) -> str | None:
         return await self._wait(login, login, "asks you to log in", str)
 
-    def of(self, session: Session) -> Sequence[OpenAsk]:
-        """Return the open questions to show with a session: its own, and those of no known session."""
-        return [ask for ask in self._open if not ask.answer.done() and ask.session in {"", session.id}]
+    def of(self, session: Session | None) -> Sequence[OpenAsk]:
+        """Return the open questions to show with a session: its own, if there is one, and those of no known session."""
+        names = {""} if session is None else {"", session.id}
+        return [ask for ask in self._open if not ask.answer.done() and ask.session in names]
 
     async def _wait(
         self, request: Elicitation | SamplingRequest | Login, asked: Asked, words: str, kind: type[T]

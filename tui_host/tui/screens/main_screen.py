@@ -18,6 +18,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
+from tui_host.tui.alerts import WAITING_SECONDS
 from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
 from tui_host.tui.screens.branches import Branches
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
@@ -163,7 +164,8 @@ class MainScreen(Screen[None]):
         from tui_host.tui.widgets.inspector.inspector_pane import Inspector
         from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-        transcript = Transcript(self.submissions.session.conversation, mask=self.host.mask.marks, id="transcript")
+        conversation, is_open = self.submissions.session.conversation, self.host.settings.ui.thinking == "open"
+        transcript = Transcript(conversation, mask=self.host.mask.marks, shows_thinking=is_open, id="transcript")
         inspector = Inspector()
         self.overlay = QuestionOverlay(self, self.host, self.asks, self.prompt, lambda: self.source)
         await self.query_one("#paper").mount(transcript)
@@ -288,6 +290,8 @@ class MainScreen(Screen[None]):
         elif not asked and session is not None and session.activity.waits == "you":
             asked = "Continue, or stop?"
         alert = f"{asked} (f2)" if asked and not self.shows_chat else ""
+        if session is not None and session.activity.waits == "you" and session.waited >= WAITING_SECONDS:
+            alert = f"{alert or 'waiting for you'} since {status.clock_words(session)}"
         state = (*status.header_state(host, session), width, alert, foreign, self.branches.place)
         if state != self._in_header:
             self._in_header = state

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -87,8 +89,18 @@ def header_state(host: Host, session: Session | None) -> tuple[object, ...]:
     )
 
 
-def _others_waiting(host: Host, session: Session | None) -> int:
-    return sum(other is not session and other.activity.waits == "you" for other in host.sessions.values())
+def _others_waiting(host: Host, session: Session | None) -> str:
+    """Say how many other sessions wait for the person, and since when; empty if none does."""
+    others = [other for other in host.sessions.values() if other is not session and other.activity.waits == "you"]
+    if not others:
+        return ""
+    since = clock_words(min(others, key=lambda other: other.activity.since))
+    return f"{len(others)} other session{'s' * (len(others) > 1)} waiting for you (f5) since {since}"
+
+
+def clock_words(session: Session) -> str:
+    """Return the time of the day from which on a session waits: `14:02`."""
+    return f"{datetime.fromtimestamp(time.time() - session.clock() + session.activity.since).astimezone():%H:%M}"
 
 
 def header(
@@ -109,7 +121,7 @@ def header(
         if isinstance(last, SummaryItem):
             figures.append(short_time(last.seconds * 1000))
     if waiting := _others_waiting(host, session):
-        alerts.append(f"{waiting} other session{'s' * (waiting > 1)} waiting for you (f5)")
+        alerts.append(waiting)
     recorder = host.recorder
     if recorder is not None and recorder.unkept:
         alerts.append(f"not kept: {recorder.unkept} ({line(recorder.fault, 60)})")

@@ -68,7 +68,10 @@ class Items:
 
     conversation: Conversation
     mask: Callable[[str], str]  # hides what marks stand for a secret
-    opened: set[int] = field(default_factory=set[int])  # numbers of the items whose details are shown
+    shows_thinking: bool = False  # whether thinking is open until it is closed
+    opened: set[int] = field(
+        default_factory=set[int]
+    )  # numbers of the items that were opened or, where thinking is open, closed
     width: int = 0  # of a line in cells
     inks: Inks = field(default_factory=lambda: NO_INKS)
 
@@ -101,7 +104,8 @@ class Items:
             # After `{"item":"`, `u` and `a` are questions and answers; the others have a line or two.
             return 1 + stored.count("\\n") + estimate(stored, self.width) if stored[9:10] in {"u", "a"} else 3
         item = self.conversation[number]
-        return 1 + estimate(item.text if isinstance(item, UserItem | AnswerItem) else "", self.width)
+        thinking = item.thinking if isinstance(item, AnswerItem) and self.shows_thinking else ""
+        return 1 + estimate(thinking + item.text if isinstance(item, UserItem | AnswerItem) else "", self.width)
 
     def parts(self, number: int) -> Sequence[ItemPart]:
         """Return an item as parts, the first a gap but between calls; nothing of an item without lines."""
@@ -117,7 +121,7 @@ class Items:
                     words = f"from the prompt {item.origin}" + " · as the model's words" * bool(item.role)
                     parts[:0] = [self._line(Rank.LINE, words, "label", bar)]
             case AnswerItem():
-                parts = self._answer(item, is_open=is_open)
+                parts = self._answer(item, is_open=is_open is not self.shows_thinking)
             case CallItem():
                 parts = self._call(item, is_open=is_open)
             case NoteItem():

@@ -81,9 +81,10 @@ class Transcript(BlockView):
         conversation: Conversation,
         *,
         mask: Callable[[str], str] = str,
+        shows_thinking: bool = False,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
-        super().__init__(Blocks(Items(conversation, mask)), id=id)
+        super().__init__(Blocks(Items(conversation, mask, shows_thinking)), id=id)
         self._revision = 0
         self._new_lines = 0  # that came since the reader left the end
         self._copied_code = (-1, -1)
@@ -95,7 +96,8 @@ class Transcript(BlockView):
         """Show another conversation from the end."""
         self.unselect()
         self.current = None
-        self.selectable = self.blocks = Blocks(Items(conversation, self.blocks.items.mask))
+        items = self.blocks.items
+        self.selectable = self.blocks = Blocks(Items(conversation, items.mask, items.shows_thinking))
         self.at_tail = True
         self._revision = conversation.revision  # each conversation counts its own changes
         self.take()
