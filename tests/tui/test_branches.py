@@ -42,6 +42,10 @@ async def test_enter_on_a_message_edits_it_and_asks_from_there_in_a_branch_that_
     await app.press("enter")
     assert app.prompt.text.startswith("say two [note.txt: text, ")
     await app.type("and two and a half")
+    sessions = len(app.host.sessions)
+    await app.reach("ctrl+o", "What would be sent", "messages (3)")  # without what is left behind
+    await app.press("escape")
+    assert len(app.host.sessions) == sessions
     await app.reach("enter", "branch 2 of 2", "branch of «say one» behind turn 1")
     await app.until_idle()
     assert first.draft == "a draft"

@@ -140,13 +140,14 @@ def attached_by_marks(text: str, parts: Sequence[Part]) -> Mapping[str, Attached
     found: dict[str, Attached] = {}
     files = [part for part in parts if isinstance(part, Image | Text)]
     for mark in _MARK.finditer(text):
-        name, kind = mark[1], mark[2] or mark[3]
-        kinds = {"text", LINKED}
-        if files and isinstance(files[0], Image):
-            kinds = {files[0].media_type}
-        if not files or mark[0] in found or kind not in kinds:
+        name, kind, part = mark[1], mark[2] or mark[3], next(iter(files), None)
+        if isinstance(part, Image):
+            is_its = kind == part.media_type
+        else:  # the text begins with the file's name, or with the URI
+            is_its = part is not None and (name.rpartition(" of ")[0] or name) in part.text
+        if part is None or mark[0] in found or not is_its:
             continue  # a mark that stands there again, or that was typed
-        part = files.pop(0)
+        del files[0]
         size = len(base64.b64decode(part.data)) if isinstance(part, Image) else len(part.text.encode(errors="replace"))
         server = name.rpartition(" of ")[2] if ":" in name else ""  # of a resource, whose name begins with its URI
         found[mark[0]] = Attached(name=name, kind=kind, size=size, part=part, server=server)

@@ -91,6 +91,14 @@ class Branches:
         elif self._submissions.session is not session:
             self._prompt.bring(opening.said[0].origin or opening.title, opening.attached)
 
+    def asked_in(self) -> Session:
+        """Return the session in which the prompt's text would be asked: of what is edited, a branch to look at."""
+        session = self._submissions.session
+        if self._submissions.edited:
+            session = self._host.sessions.branch(session, self._submissions.edited - 1)
+            self._host.sessions.leave(session)
+        return session
+
     def ask(self, text: str, attached: Sequence[Attached]) -> None:
         """Ask what was edited, in a branch."""
         session, turn = self._submissions.session, self._submissions.edited

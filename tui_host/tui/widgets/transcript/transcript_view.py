@@ -196,11 +196,11 @@ class Transcript(BlockView):
             self.post_message(self.Hinted(words))
 
     def action_edit(self) -> None:
-        """Ask to edit the current message of the user, else the last one."""
-        item = self.blocks.items.item(self.current)
-        if not isinstance(item, UserItem):
-            item = next((said for said in reversed(self.blocks.items.conversation) if isinstance(said, UserItem)), None)
-        if item is not None:
+        """Ask to edit the current message of the user, else the last one above the current item."""
+        conversation = self.blocks.items.conversation
+        last = len(conversation) - 1 if self.current is None else self.current
+        said = (item for at in range(last, -1, -1) if isinstance(item := conversation[at], UserItem))
+        if (item := next(said, None)) is not None:
             self.post_message(self.BranchAsked("edit", item.turn))
 
     def action_fork(self) -> None:
