@@ -137,7 +137,7 @@ def unmarked(text: str, known: Sequence[str] = ()) -> str:
 
 def attached_by_marks(text: str, parts: Sequence[Part]) -> Mapping[str, Attached]:
     """Return the files of a message that was sent, by their marks in its text, which stand in the files' order."""
-    found: dict[str, Attached] = {}
+    by_mark: dict[str, Attached] = {}
     files = [part for part in parts if isinstance(part, Image | Text)]
     for mark in _MARK.finditer(text):
         name, kind, part = mark[1], mark[2] or mark[3], next(iter(files), None)
@@ -145,10 +145,10 @@ def attached_by_marks(text: str, parts: Sequence[Part]) -> Mapping[str, Attached
             is_its = kind == part.media_type
         else:  # the text begins with the file's name, or with the URI
             is_its = part is not None and (name.rpartition(" of ")[0] or name) in part.text
-        if part is None or mark[0] in found or not is_its:
+        if part is None or mark[0] in by_mark or not is_its:
             continue  # a mark that stands there again, or that was typed
         del files[0]
         size = len(base64.b64decode(part.data)) if isinstance(part, Image) else len(part.text.encode(errors="replace"))
         server = name.rpartition(" of ")[2] if ":" in name else ""  # of a resource, whose name begins with its URI
-        found[mark[0]] = Attached(name=name, kind=kind, size=size, part=part, server=server)
-    return found
+        by_mark[mark[0]] = Attached(name=name, kind=kind, size=size, part=part, server=server)
+    return by_mark

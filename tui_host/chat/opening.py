@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 class Opening:
     """What a person said, or a server's prompt, as items of the chat and as messages for the model."""
 
-    said: Sequence[UserItem]
+    opened: Sequence[UserItem]
     given: Sequence[Message]
 
     @property
     def title(self) -> str:
         """The person's own words, as they were sent; of a server's prompt its first words."""
         texts = (part.text for message in self.given for part in message.parts if isinstance(part, Text))
-        return next(texts, self.said[0].text)
+        return next(texts, self.opened[0].text)
 
     @property
     def attached(self) -> Mapping[str, Attached]:
@@ -35,7 +35,7 @@ class Opening:
         return attached_by_marks(self.title, [part for message in self.given for part in message.parts[1:]])
 
     def items(self, turn: int) -> Sequence[UserItem]:
-        return [replace(item, turn=turn) for item in self.said]
+        return [replace(item, turn=turn) for item in self.opened]
 
     def llm_messages(self, turn: int) -> Sequence[Message]:
         return [replace(message, turn=turn) for message in self.given]
@@ -43,15 +43,15 @@ class Opening:
 
 def opening_of(conversation: Conversation, messages: Iterable[Message], turn: int) -> Opening | None:
     """Return what began a turn; None for one in which no model was asked."""
-    said: list[UserItem] = []
+    opened: list[UserItem] = []
     for number in range(len(conversation.up_to(turn - 1)), len(conversation)):
         item = conversation[number]
         if isinstance(item, UserItem) and item.turn == turn:
-            said.append(item)
+            opened.append(item)
         elif not isinstance(item, NoteItem):  # the first answer; what is said behind it joined a step
             break
     given = [*takewhile(_is_before_answers, (message for message in messages if message.turn == turn))]
-    return Opening(said=said, given=given) if said and given else None
+    return Opening(opened=opened, given=given) if opened and given else None
 
 
 def last_asked(conversation: Conversation) -> int:

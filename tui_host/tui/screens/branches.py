@@ -81,15 +81,17 @@ class Branches:
             self._show_branch(session, turn)
         elif opening is None:
             self._screen.notify(f"Nobody asked a model in turn {turn}.", markup=False, timeout=4)
-        elif way == "edit" and opening.said[0].origin:
-            words = f"{opening.said[0].origin} is a server's prompt: f forks before it, where it can be filled in anew."
+        elif way == "edit" and opening.opened[0].origin:
+            words = (
+                f"{opening.opened[0].origin} is a server's prompt: f forks before it, where it can be filled in anew."
+            )
             self._screen.notify(line(words, 300), markup=False, timeout=6)
         elif way == "edit":
             self._submissions.edit(turn, opening.title, opening.attached)
         elif self._show_branch(session, turn - 1) and way == "again":
             self._host.send(self._submissions.session, "", filled=opening)
         elif self._submissions.session is not session:
-            self._prompt.bring(opening.said[0].origin or opening.title, opening.attached)
+            self._prompt.bring(opening.opened[0].origin or opening.title, opening.attached)
 
     def asked_in(self) -> Session:
         """Return the session in which the prompt's text would be asked: of what is edited, a branch to look at."""
@@ -132,10 +134,10 @@ class Branches:
                 self._screen.notify(words, markup=False, timeout=4)
                 return
             place = family.index(session.id) + step
-            other = await asyncio.to_thread(sessions.open, family[place % len(family)])
+            target = await asyncio.to_thread(sessions.open, family[place % len(family)])
         except TuiHostError as error:
             self._tell(error)
             return
         if self._submissions.session is session:  # else the person has gone on meanwhile
-            self._show(other)
+            self._show(target)
             self._screen.set_focus(focused)  # the same key goes on

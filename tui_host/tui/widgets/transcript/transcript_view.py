@@ -199,8 +199,8 @@ class Transcript(BlockView):
         """Ask to edit the current message of the user, else the last one above the current item."""
         conversation = self.blocks.items.conversation
         last = len(conversation) - 1 if self.current is None else self.current
-        said = (item for at in range(last, -1, -1) if isinstance(item := conversation[at], UserItem))
-        if (item := next(said, None)) is not None:
+        messages = (item for at in range(last, -1, -1) if isinstance(item := conversation[at], UserItem))
+        if (item := next(messages, None)) is not None:
             self.post_message(self.BranchAsked("edit", item.turn))
 
     def action_fork(self) -> None:
