@@ -76,14 +76,6 @@ def test_an_output_that_is_full_or_closed_is_told(place: Desk) -> None:
     assert shell(place, "$T sessions show nope 2>&-")[0] == 1
 
 
-def test_a_question_that_nobody_can_mean_is_refused_by_its_size(place: Desk) -> None:
-    before = len(place.provider.requests)
-    ended = place.ask("-", stdin="问".encode() * ((64 << 20) // 3 + 1))  # the limit cuts a character
-    assert (ended.code, ended.out) == (2, b"")
-    assert ended.err == "tui-host: ask -: the text is longer than 67,108,864 bytes (send less)\n"
-    assert len(place.provider.requests) == before
-
-
 @pytest.mark.parametrize("words", [["--help"], ["tap", "stdio", "--help"]])
 def test_help_is_plain_text_also_where_colours_are_asked_for(place: Desk, words: list[str]) -> None:
     """As Python's own from 3.14 on would not be."""

@@ -12,8 +12,6 @@ from tests.demo.running import line_of, model_at, started
 from tests.kit.bodies import DIALECTS as WRITERS
 from tests.kit.bodies import User
 from tests.ports import unused_port
-from tui_host.demo.model.__main__ import main
-from tui_host.demo.servers.__main__ import main as servers
 
 
 @pytest.fixture(scope="module")
@@ -47,19 +45,6 @@ def test_it_listens_on_the_port_that_it_is_given_and_says_when_it_cannot() -> No
     others = dict.fromkeys(("anthropic", "gemini", "ollama"), url)
     assert line["url"] == url
     assert line["dialects"] == {"openai": f"{url}/v1", "openai-responses": f"{url}/v1", **others}
-
-
-def test_a_wrong_use_ends_with_2(capfd: pytest.CaptureFixture[str]) -> None:
-    for wrong in ("", "time", "math --port x"):
-        with pytest.raises(SystemExit, match="2"):
-            servers(wrong.split())
-    capfd.readouterr()
-    for wrong in ("--port x", "--port 70000", "--pace -1", "--pace nan", "more"):
-        with pytest.raises(SystemExit, match="2"):
-            main(wrong.split())
-        output, errors = capfd.readouterr()
-        assert output == ""
-        assert errors.startswith("tui-host: demo-model: ")
 
 
 @contextmanager

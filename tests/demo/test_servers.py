@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -14,7 +13,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tests.demo.running import line_of, started
+from tests.demo.running import started
 
 _MODULE = "tui_host.demo.servers"
 
@@ -91,23 +90,6 @@ async def test_orders_over_stdio_with_their_resource() -> None:
         (content,) = (await client.read_resource(resource.uri)).contents
         assert isinstance(content, types.TextResourceContents)
         assert len(json.loads(content.text)) == 8
-
-
-@pytest.mark.parametrize("ending", ["signal", "lifeline"])
-async def test_weather_over_streamable_http_in_both_eras_until_a_signal_or_its_lifeline(ending: str) -> None:
-    with started("-m", _MODULE, "weather", "--http", "--lifeline") as process:
-        url = str(line_of(process)["url"])
-        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", url)
-        with anyio.fail_after(90):
-            for mode in ("auto", "legacy"):
-                async with Client(url, mode=mode) as client:
-                    assert "21 °C" in await _said(client, "get_forecast", city="东京")
-                    if (mode, ending) == ("legacy", "signal"):
-                        process.terminate()
-                        assert process.wait(90) == 0  # with the client, which stays connected, it would run for ever
-        assert process.stdin is not None
-        process.stdin.close()
-        assert process.wait(90) == 0
 
 
 @pytest.mark.parametrize("kind", [None, signal.SIGTERM, signal.SIGINT])

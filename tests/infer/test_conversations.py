@@ -12,7 +12,7 @@ from typing_extensions import override
 from tests.infer.forms import FORMS, Spoken
 from tests.infer.scene import OPENAI, Scene, call, chat_of
 from tests.infer.world import MS, ModelTap, World, found_in
-from tests.kit.bodies import Answer, Call, Entry, Results, User, dumped
+from tests.kit.bodies import Answer, Call, Entry, User, dumped
 from tui_host.capture.record import Head, Record
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, NoteItem, UserItem
@@ -156,22 +156,6 @@ def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of
     assert facts.question == question
     if asked == [REPEATS]:  # the question stands before what its own request repeats
         assert [type(item) for item in chat_of(world.story())] == [NoteItem, UserItem, AnswerItem, AnswerItem]
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_a_request_says_the_same_whatever_was_read_before_it(name: str) -> None:
-    form, call = FORMS[name], Call("id-1", "math__add", {"a": 1, "b": 2})
-    talk: list[Entry] = [User("one?"), Answer("", [call]), Results([(call, "7 é\n")]), Answer("three"), User("four?")]
-    bodies = [form.request(talk[:count]) for count in (1, 3, 5)]
-    bodies += [form.request([User("two?"), *talk[1:3]]), bodies[2], bodies[2].replace(b"{", b"{ ", 1), b"[", b"{}"]
-    bodies += [bodies[1][:-1] + b',"messages":[{"role":"user","content":"once more"}]}', bodies[2]]
-    reader = RequestReader()
-    for body in bodies:
-        assert reader.read(body) == RequestReader().read(body)
-    messages = reader.read(bodies[-1]).messages
-    assert [message.role for message in messages] == ["user", "model", "user", "model", "user"]
-    texts = [part for message in messages for part in message.of("text")]
-    assert all(bodies[-1][part.start : part.end].decode().startswith('"') for part in texts)
 
 
 # Calls.

@@ -52,17 +52,6 @@ def test_a_frame_that_no_call_asked_for_stays_open() -> None:
     assert (joined.known, [frame.key for frame in joined.sent], joined.rivals) == ("value", [carried], ())
 
 
-@pytest.mark.parametrize(("is_shared", "degree"), [(False, "value"), (True, "maybe")])
-def test_without_a_result_a_frame_is_certain_only_if_no_other_host_sent_it(degree: Known, *, is_shared: bool) -> None:
-    scene = Scene()
-    math = scene.server("math", "add")
-    for connection in ["c2"] * is_shared:
-        math.start(["add"], "some-host", connection)
-    scene.asks("sum", call("math__add"))
-    assert frames_of(scene) == [("value", [])]
-    assert [(degree, [scene.runs(math, "add", "3")])] == frames_of(scene)
-
-
 def test_a_persons_choice_beats_all() -> None:
     scene = Scene()
     math, one = scene.server("math", "add"), call("math__add")

@@ -1,4 +1,4 @@
-"""A request as a tree of its parts, what changed since the one before, and requests and answers in a few words."""
+"""A request as a tree of its parts, and answers in a few words."""
 
 from dataclasses import replace
 
@@ -15,7 +15,7 @@ from tui_host.llm.dialects.table import dialect
 from tui_host.llm.exchange_summary import ResponseWords, request_words
 from tui_host.llm.layout import outline_of
 from tui_host.llm.messages import Ask, Image, Text
-from tui_host.llm.outline import Comparison, Outline, estimate_tokens
+from tui_host.llm.outline import Outline, estimate_tokens
 
 OFFERED = {"math__multiply": ("math", "multiply"), "math__add": ("math", "add"), **NAMES, "f": ("s", "t")}
 
@@ -100,18 +100,6 @@ def test_what_is_no_request_has_no_outline_and_what_is_odd_has_one(body: bytes) 
     assert outline_of(body) is None
     odd: JSON = [7, None, {"role": 7, "content": {"a": 1}}, {"content": [7, [], {}]}]
     assert parts_of(text({"messages": odd, "tools": {"a": 1}, "system": 7, "contents": {}})).parts
-
-
-def test_a_changed_tool_and_a_removed_option_are_told() -> None:
-    function = {"name": "a", "description": "x"}
-    before = parts_of(text({"model": "m", "seed": 1, "tools": [{"function": function}, {"function": {"name": "b"}}]}))
-    now = parts_of(text({"model": "m", "tools": [{"function": function | {"description": "y"}}]}))
-
-    found = Comparison(before, now)
-
-    assert found.marks == {"model": "=", "tools": "~", "tools/a": "~", "tools/a/description": "~"}
-    assert [part.key for part in found.removed] == ["tools/b", "seed"]
-    assert "-1 ~1 tools" in found.words
 
 
 @pytest.mark.parametrize(

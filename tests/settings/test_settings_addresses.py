@@ -1,18 +1,15 @@
 """Addresses and paths: where plain http may go, what a command or a URL is called, which folders are private."""
 
 import os
-import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.settings.reading import mode
 from tui_host.errors import SettingsError
-from tui_host.settings.paths import default_dir, ensure_private_dir
-from tui_host.settings.schema import SERVER_NAME, Template
-from tui_host.settings.tables import server_from_arguments, server_name
+from tui_host.settings.paths import ensure_private_dir
+from tui_host.settings.schema import Template
+from tui_host.settings.tables import server_from_arguments
 from tui_host.settings.urls import check_url, parts_of
 
 LOOPBACK = "localhost LOCALHOST localhost. 127.0.0.1 127.9.9.9 [::1] [::ffff:127.0.0.1]"
@@ -69,11 +66,6 @@ def test_a_command_or_a_url_names_its_server() -> None:
         assert (spec.name, spec.transport, spec.url) == (name, transport, Template(text=url, literal=True))
 
 
-@given(text=st.text())
-def test_any_text_gives_a_valid_name(text: str) -> None:
-    assert re.fullmatch(SERVER_NAME, server_name(text))
-
-
 @pytest.mark.usefixtures("no_umask")
 def test_a_new_folder_is_private_and_an_own_one_keeps_its_mode_unless_others_could_write_in_it(tmp_path: Path) -> None:
     ensure_private_dir(tmp_path / "a" / "b")
@@ -102,17 +94,3 @@ def test_what_is_no_private_folder_is_refused_and_left_as_it_is(tmp_path: Path) 
         with pytest.raises(SettingsError, match=what):
             ensure_private_dir(path)
     assert mode(shared) == 0o1777
-
-
-def test_a_home_that_is_relative_never_leads_into_the_working_directory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", "here")
-    for kind in ("config", "data"):
-        try:
-            found = default_dir(kind)
-        except SettingsError:
-            continue
-        assert found.is_absolute()
-        assert not found.is_relative_to(tmp_path)

@@ -272,29 +272,6 @@ def test_folds_survive_another_width_and_a_page_that_has_grown_and_what_is_cut_o
     assert lines(below(page, '"c"'))[-2:] == ["text", "and"]
 
 
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=20,
-)
-
-
-@given(VALUES, st.lists(st.integers(0, 60), max_size=8), st.integers(8, 60))
-def test_whatever_is_pressed_lines_fit_and_places_agree(value: object, presses: Sequence[int], width: int) -> None:
-    text = json.dumps(value)
-    page = json_page(text, width)
-    for number in presses:
-        line = page.opened(number % len(page))
-        assert not isinstance(line, int) or 0 <= line < len(page)
-        assert all(cell_len(line) <= width for line in lines(page))
-    for line_number in range(len(page)):
-        assert page.line_of(page.key(line_number)) <= line_number
-        standing = page.item(line_number)
-        assert standing is not None
-        assert line_number in standing.lines
-        assert standing.place is None or standing.place().data.decode() in text
-
-
 def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the_body() -> None:
     place = BodyPlace("messages[1].calls[0]", b'{"name": "f\xff"}', is_decoded=False)
     string = BodyPlace("messages[0].content", json.dumps(ARGUMENTS).encode(), is_decoded=True)
@@ -345,6 +322,13 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
         await shows("22 6f 6e 65")
         view.action_bytes()
         assert await shows('"content"') == view.cursor
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=20,
+)
 
 
 @given(VALUES, st.text(alphabet='{}[],:" \\\n\tab1'))
