@@ -15,6 +15,7 @@ Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 # The stored values of a `SessionInfo`, in its order.
 SessionFields: TypeAlias = "tuple[str, str, Source, int, int, int, str, str, str, str, str, str]"
 DIRECT = "direct"  # the name among the stored options of a session that has asked no model; no model option
+TITLE_CHARACTERS = 24  # of a parent's title in the words for a branch
 LOCAL_MARK = "~"  # before the number in a name under which imported content is stored because its own was taken
 
 
@@ -37,8 +38,10 @@ class Parent:
     shared: tuple[SharedPart, ...]  # of the parent, and what that shares itself
 
     def words(self, *, at: str = "at") -> str:
-        """Say where the branch was made, in foreign text."""
-        return f"branch of «{self.parent_title}» {at} turn {self.parent_turn}"
+        """Say where the branch was made, in foreign text; a long title is cut, so that the turn is seen."""
+        cut = self.parent_title[:TITLE_CHARACTERS]
+        title = cut if cut == self.parent_title else f"{cut}…"
+        return f"branch of «{title}» {at} turn {self.parent_turn}"
 
 
 def parent_of(facts: str) -> Parent | None:
