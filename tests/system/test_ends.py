@@ -293,3 +293,24 @@ def seconds_to_end(folder: Path, end: str, code: int) -> float:
         took = time.monotonic() - asked
     print(f"{end}: {took:.2f} s")
     return took
+
+
+def test_an_editor_has_the_terminal_until_it_ends_and_signals_reach_both(tmp_path: Path) -> None:
+    script = tmp_path / "edit.sh"
+    script.write_text('echo EDITING; read word; echo "$word" >> "$1"\n')
+    with program(tmp_path, environment={"EDITOR": f"sh {script}"}) as terminal:
+        terminal.until_shown("Ask anything")
+        terminal.type("draft\x07")
+        terminal.until_shown("EDITING")
+        assert terminal.is_restored()
+        terminal.signal(signal.SIGINT)  # a ctrl+c for the editor
+        terminal.signal(signal.SIGTSTP)
+        terminal.until(terminal.is_stopped)
+        terminal.signal(signal.SIGCONT)
+        terminal.type("and more\n")
+        terminal.until_shown("draft", "and more", "ctrl+q quit")
+        terminal.type("\x07")
+        terminal.until_shown("EDITING")
+        terminal.signal(signal.SIGTERM)
+        assert terminal.end() == (143, True)
+        terminal.until(lambda: not terminal.family.living())

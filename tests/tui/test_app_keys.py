@@ -1,7 +1,10 @@
 """The keys that people rely on, each in the real app, and what they do to what was written."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from textual import events
 from textual.widgets import Input
 
@@ -357,3 +360,31 @@ async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: 
     await app.press("pageup", "pageup")
     await app.until(lambda: "line 99" not in app.text and app.focused is app.prompt)
     await app.reach("pagedown pagedown", "line 99")
+
+
+async def test_an_editor_writes_the_prompt_and_where_it_fails_the_prompt_stays(
+    app: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "edit.sh"
+    script.write_text('cat "$1" >> "$0.seen"; printf " and more\\n\\n" >> "$1"; exit $(cat "$0.code")\n')
+    code = tmp_path / "edit.sh.code"
+    environment = dict(app.host.settings.environment)
+    monkeypatch.setattr(app.host, "settings", replace(app.host.settings, environment=environment))
+    app.write("a draft")
+    for value, number, words in (
+        ("", "0", "neither VISUAL nor EDITOR is set"),
+        ("sh '", "0", "EDITOR: it cannot be read"),
+        ("/nowhere/vim", "0", "EDITOR: /nowhere/vim cannot be started"),
+        (f"sh {script}", "3", "sh ended with 3"),
+    ):
+        code.write_text(number)
+        environment |= {"VISUAL": " ", "EDITOR": value}
+        await app.press("ctrl+g")
+        await app.until_told(words)
+        assert app.prompt.text == "a draft"
+    code.write_text("0")
+    await app.press("ctrl+g")
+    await app.until(lambda: app.prompt.text == "a draft and more")
+    await app.press("ctrl+z")
+    assert app.prompt.text == "a draft"
+    assert (tmp_path / "edit.sh.seen").read_text() == "a draft" * 2

@@ -125,7 +125,7 @@ class Host:
         self._source: Source = source
         self._record = record
         self._database = database or settings.data_dir / DATABASE
-        self._guard = guard
+        self.guard = guard
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
         self._closing = AsyncExitStack()  # closes in reverse order, and closes the rest even if one fails
@@ -235,7 +235,7 @@ class Host:
             settings.servers,
             self.recorder,
             settings.environment,
-            guard=self._guard,
+            guard=self.guard,
             answering=Answering(
                 answerer=lambda: self.answerer or Declines(),
                 sampler=self.sampler or ModelSampler(lambda: self.client, self.provider, model_of, settings.providers),

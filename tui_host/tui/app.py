@@ -74,7 +74,9 @@ class TuiHost(App[int]):
     COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(a.key, a.action, a.name, priority=a.key != "ctrl+c", id=a.name) for a in ACTIONS if a.key and a.is_bound
+        Binding(a.key, a.by_key or a.action, a.name, priority=a.key != "ctrl+c", id=a.name)
+        for a in ACTIONS
+        if a.key and a.is_bound
     ]
 
     def __init__(self, host: Host, begin: Callable[[], Session] | None = None, reading: str = "") -> None:
@@ -93,6 +95,7 @@ class TuiHost(App[int]):
         chosen_theme = host.settings.ui.theme or "auto"
         self._is_theme_open = chosen_theme == "auto"  # until the terminal has told its ground
         self._saved_theme: str = THEME if self._is_theme_open else chosen_theme
+        self.is_lent = False  # whether an editor has the terminal
         self._has_skipped_frame = self._has_reported = self._is_looking = False
         self._notices_shown = 0
         self._woken = asyncio.Event()
@@ -338,7 +341,7 @@ class TuiHost(App[int]):
     @override
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
         """Skip frames while the terminal does not read, then draw everything: a full queue would block the loop."""
-        if textual_private.writes_waiting(self) >= textual_private.MOST_WAITING:
+        if self.is_lent or textual_private.writes_waiting(self) >= textual_private.MOST_WAITING:
             self._has_skipped_frame = True
             return
         if self._has_skipped_frame:
@@ -444,6 +447,35 @@ class TuiHost(App[int]):
             self.notify(words, severity="warning", markup=False)
         else:
             super().action_suspend_process()
+
+    def action_show_login_or_edit(self) -> None:
+        """Show the login that a server waits for; without one, edit the prompt in an editor."""
+        if self.main is not None and self.main.overlay is not None and self.main.overlay.login is not None:
+            self.to_main().show_login()
+        else:
+            self.action_edit_prompt()
+
+    def action_edit_prompt(self) -> None:
+        """Let the person write the prompt in an editor. A question that waits is new to who comes back from it."""
+
+        async def edit() -> None:
+            from tui_host.tui.editor import edited
+
+            self.is_lent = True
+            try:
+                text = prompt.marks.whole(prompt.text)
+                prompt.write(await edited(self, self.host.guard, self.host.settings.environment, text))
+            except TuiHostError as error:
+                self.notify(line(f"Not edited: {error}.", 300), severity="warning", markup=False, timeout=8)
+            finally:
+                self.is_lent = False
+            self.screen.refresh(layout=True)
+            if self.main is not None and self.main.question is not None:
+                self.main.question.look_again()
+
+        prompt = self.to_main().prompt
+        if not self.is_lent:
+            self.run_worker(edit())
 
     def action_new(self) -> None:
         main, session = self.to_main(), self.session

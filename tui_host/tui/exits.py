@@ -54,6 +54,8 @@ async def watched(app: TuiHost, guard: Guard) -> AsyncGenerator[Callable[[], boo
     signals: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
+        if number == signal.SIGINT and app.is_lent:
+            return  # a ctrl+c for the editor, which the terminal sends to the whole job
         code = SIGNALS[signal.Signals(number)]
         signals.append(number)
         # A second signal may interrupt this handler: a lock that it took here, as those of `threading`, would never be free again.
@@ -117,8 +119,11 @@ async def drawing(app: TuiHost, guard: Guard, is_told_to_end: Callable[[], bool]
             heard.clear()
             if app.return_code is not None:
                 continue  # it is on its way out of the screen anyway
-            if is_due:
+            if is_due and not app.is_lent:
                 pause()
+            elif is_due:
+                with suppress(InterruptedError):  # the editor has the terminal, and stops too
+                    _stand_still(is_told_to_end)
             app.screen.refresh(layout=True)  # another program may have drawn over it
 
     def pause() -> None:

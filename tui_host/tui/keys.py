@@ -24,6 +24,7 @@ class Action(NamedTuple):
     help: str  # a sentence for help, palette and completion
     key: str = ""  # textual's name of the key; empty without one
     is_bound: bool = True  # whether the app binds the key; else Textual or a screen does
+    by_key: str = ""  # the Textual action of the key, where it does more than the name
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
@@ -68,7 +69,14 @@ ACTIONS = (
         "edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask from there in a branch"
     ),
     Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
-    Action("login", "on_main('show_login')", "Show the login that a server waits for", "ctrl+g"),
+    Action(
+        "editor",
+        "edit_prompt",
+        "Write the prompt in $VISUAL or $EDITOR; while a server waits for a login, the key shows that",
+        "ctrl+g",
+        by_key="show_login_or_edit",
+    ),
+    Action("login", "on_main('show_login')", "Show the login that a server waits for"),
     Action(
         "reload",
         "reload",

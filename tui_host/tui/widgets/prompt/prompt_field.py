@@ -181,6 +181,11 @@ class Prompt(KeysInOrder, TextArea):
             self.marks.values[name] = file
         self.put(text)
 
+    def write(self, text: str) -> None:
+        """Write a text in place of what stands there; `ctrl+z` brings that back."""
+        self._recalled = len(self._sent)
+        self._put((0, 0), self.document.end, self._from_elsewhere(text))
+
     @property
     def _before_caret(self) -> str:
         """The caret's line up to the caret."""
