@@ -259,8 +259,9 @@ async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_
             session = host.sessions.new()
             await asked(host, session, "hello")
             assert answers(session) == ["gone"]
+            assert host.sessions.open(session.id) is session
             with pytest.raises(StoreError, match="nothing is stored here"):
-                host.sessions.open(session.id)
+                host.sessions.open("last")
     assert not (tmp_path / "data").exists()
     (tmp_path / "data" / "tui-host.db").mkdir(parents=True)
     host = Host(configured(tmp_path))
