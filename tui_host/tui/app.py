@@ -167,7 +167,8 @@ class TuiHost(App[int]):
                 self.main.submissions.keep_draft()
         except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
             self.report_error(error)
-        self.alerts.end()
+        if not self.is_lent:
+            self.alerts.end()
         super().exit(result, return_code, message)
         self.workers.cancel_all()  # their screens are being taken down
         self.ending.set()
@@ -216,7 +217,8 @@ class TuiHost(App[int]):
                     async with asyncio.timeout(RESTING_SECONDS - RATE):
                         await self._woken.wait()
             self._woken.clear()
-            self.alerts.look()
+            if not self.is_lent:  # else nobody reads what is written to the terminal
+                self.alerts.look()
             main, host = self.main, self.host
             is_host_at_rest = host.fault is None and self._notices_shown == len(host.notices)
             if main is None or main.seen != main.revisions() or not is_host_at_rest:
