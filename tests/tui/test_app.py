@@ -258,6 +258,10 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
     assert app.session.questions == []
     async with running(tmp_path, size=SMALL) as again:
         await again.until(lambda: again.host.pool is not None)
+        await again.type("Tokyo")
+        await again.reach("ctrl+r", "what is the weather", "found: Tokyo")
+        await again.reach("escape ctrl+u up", "what is the weather")
+        again.write("")
         session = again.host.sessions.open("last")
         again.main.show_session(session)
         await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")

@@ -261,3 +261,33 @@ async def test_a_dropped_file_is_offered_enter_sends_its_path_and_no_text_from_e
     assert await app.press("enter", "up", "up") == "of earlier @photo.png"
     await app.press("x", "enter")
     assert app.attached == [[], []]
+
+
+async def test_what_is_written_is_looked_for_in_earlier_messages_of_all_sessions(app: Writing) -> None:
+    app.prompt.remember_before(["Second hand", "first", "seconds"])
+    await app.press(*"sec")
+    seen: list[str] = []
+    for key in ("find", "find", "find", "find", "escape", "up", "down", "down"):
+        if key == "find":
+            app.prompt.find_earlier()
+        else:
+            await app.press(key)
+        await app.pilot.pause()
+        seen.append(app.prompt.text)
+    assert seen == [
+        "second\nof two lines",
+        "seconds",
+        "Second hand",
+        "Second hand",
+        "sec",
+        "second\nof two lines",
+        "second\nof two lines",
+        "sec",
+    ]
+    app.prompt.find_earlier()
+    await app.pilot.pause()
+    assert app.prompt.border_subtitle == "found: sec  ctrl+r the one before  escape back"
+    await app.press("x")
+    app.prompt.find_earlier()
+    assert app.told[0] == "There is none before it."
+    assert app.told[1].startswith("No earlier message contains «second")

@@ -486,6 +486,13 @@ class TuiHost(App[int]):
             session = next(drafts, None) or self.host.sessions.new()
         main.show_session(session)
 
+    def action_find_or_again(self) -> None:
+        """Look in earlier messages for what is written in the prompt; elsewhere, and in an empty one, ask again."""
+        if self.main is not None and self.focused is self.main.prompt and self.main.prompt.text.strip():
+            self.main.prompt.find_earlier()
+        else:
+            self.action_again()
+
     def action_again(self) -> None:
         """Send the last request again, if it failed, else ask the last question in a branch; a full context may be cut."""
         from tui_host.chat.opening import last_asked

@@ -57,6 +57,7 @@ ACTIONS = (
         "again",
         "Ask the last question again: in place after it failed, else in a branch, with the model of now",
         "ctrl+r",
+        by_key="find_or_again",
     ),
     Action(
         "step",

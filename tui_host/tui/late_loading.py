@@ -11,6 +11,7 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.suggestions import offers
 
 if TYPE_CHECKING:
+    from tui_host.capture.store.store import Store
     from tui_host.host.host import Host
     from tui_host.tui.screens.main_screen import MainScreen
 
@@ -34,6 +35,9 @@ LATER = (
 )
 """Imported after the first key press: an idle app saves their 3 MiB, and 8 of the Markdown parser and the highlighter."""
 
+RECALLED_SESSIONS, RECALLED_TEXTS, RECALLED_CHARACTERS = 200, 1000, 10_000
+"""How much of other sessions `up` and `ctrl+r` bring back: sessions, messages, characters of one."""
+
 
 async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.Event, pressed: asyncio.Event) -> None:
     """Import and mount everything that the first frame did not need, and what the host brings once it is open."""
@@ -51,6 +55,9 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
     complete.set()
     with suppress(TuiHostError):  # who runs the app tells it
         await host.ready()
+        with suppress(TuiHostError):  # the history alone is missing
+            if main is not None and host.store is not None:
+                main.prompt.remember_before(await asyncio.to_thread(asked_before, host.store))
         if main is not None and not main.submissions.session.turn:
             await restore_and_offer(host, main)
     await pressed.wait()
@@ -58,6 +65,19 @@ async def load_the_rest(host: Host, main: MainScreen | None, complete: asyncio.E
     for module in LATER:
         await asyncio.to_thread(importlib.import_module, module)
     await asyncio.to_thread(warm)
+
+
+def asked_before(store: Store) -> list[str]:
+    """Return what was asked in the last changed sessions, oldest first; a branch's shared turns are its parent's."""
+    from tui_host.chat.conversation import SAID, UserItem, item_from_text
+
+    asked: list[str] = []
+    for info in store.sessions.list()[:RECALLED_SESSIONS]:
+        if info.source in {"chat", "ask"} and len(asked) < RECALLED_TEXTS:
+            items = map(item_from_text, store.session_items(info.id, beginning=SAID, shared=()))
+            texts = (item.text for item in items if isinstance(item, UserItem) and not item.origin)
+            asked += reversed([text for text in texts if len(text) <= RECALLED_CHARACTERS])
+    return asked[:RECALLED_TEXTS][::-1]
 
 
 async def restore_and_offer(host: Host, main: MainScreen) -> None:

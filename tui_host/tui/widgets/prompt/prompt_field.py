@@ -91,6 +91,11 @@ class Prompt(KeysInOrder, TextArea):
         Binding(
             "at", "", "files", tooltip="attach a file, or @server:uri, which is read when you choose it; tab completes"
         ),
+        Binding(
+            "ctrl+r",
+            "",
+            tooltip="find an earlier message that contains what is written; again: the one before; escape: back",
+        ),
         Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
@@ -153,6 +158,8 @@ class Prompt(KeysInOrder, TextArea):
         self._sent: list[str] = []  # what `up` brings back, oldest first, with its marks
         self._recalled = 0  # number of the sent text in place of the draft; behind the last, the draft itself
         self._draft = ""
+        self._wanted = self._match = ""  # what is looked for in the sent texts, and the one that is shown for it
+        self._left = "", 0  # the text from which the search began, and its number
         self._pasted = ""  # a paste that may name files, until the prompt has changed
         self._reading = 0  # number of files and resources being read
         self._completion: Completion | None = None  # there once something was suggested
@@ -163,6 +170,12 @@ class Prompt(KeysInOrder, TextArea):
         """Add sent texts, oldest first, without repeats, for `up`."""
         self._sent = [text for text in self._sent if text not in texts] + list(dict.fromkeys(texts))
         self._recalled = len(self._sent)
+
+    def remember_before(self, texts: Sequence[str]) -> None:
+        """Add texts that were sent in other sessions, oldest first, before all others."""
+        before = [text for text in dict.fromkeys(texts) if text not in self._sent]
+        self._sent = before + self._sent
+        self._recalled += len(before)
 
     def put(self, draft: str) -> None:
         """Show a draft in place of the text."""
@@ -256,6 +269,9 @@ class Prompt(KeysInOrder, TextArea):
             self._take_chosen()
         elif self._chosen is not None and event.key == "escape":
             self.suggest(())
+        elif self._is_searching and event.key == "escape":
+            text, self._recalled = self._left
+            self._recall(text)
         elif not self.text and character in self.quick:
             self.post_message(self.QuickPicked(self.quick[character]))
         elif not self.text and character == "?":
@@ -300,11 +316,39 @@ class Prompt(KeysInOrder, TextArea):
         if 0 <= wanted <= draft:
             self._draft = self.text if self._recalled == draft else self._draft
             self._recalled = wanted
-            self.suggest(())
-            self.load_text(self._draft if wanted == draft else self._from_elsewhere(self._sent[wanted]))
+            self._recall(self._draft if wanted == draft else self._from_elsewhere(self._sent[wanted]))
             row = 0 if step < 0 else self.document.line_count - 1
             self.move_cursor((row, len(self.document[row])))
         return True
+
+    def _recall(self, text: str) -> None:
+        self._wanted = ""
+        self.suggest(())
+        self.load_text(text)
+        self.move_cursor(self.document.end)
+
+    @property
+    def _is_searching(self) -> bool:
+        return bool(self._wanted) and self.text == self._match
+
+    def find_earlier(self) -> None:
+        """Show the last earlier message that contains what is written, or, behind one that was found, the one before."""
+        words, end = self._wanted, self._recalled
+        is_new = not self._is_searching
+        if is_new:
+            words, end = self.text.strip(), len(self._sent)
+        places = (number for number in reversed(range(end)) if words.casefold() in self._sent[number].casefold())
+        number = next((number for number in places if self._sent[number] != self.text.rstrip()), None)
+        if number is None:
+            words = f"No earlier message contains «{line(words, 60)}»" if is_new else "There is none before it"
+            self.notify(f"{words}.", markup=False, timeout=3)
+            return
+        if is_new:
+            self._left = self.text, self._recalled
+            self._draft = self.text if self._recalled == end else self._draft
+        self._recalled = number
+        self._recall(self._from_elsewhere(self._sent[number]))
+        self._wanted, self._match = words, self.text
 
     def _from_elsewhere(self, text: str) -> str:
         """Return a draft or an earlier text without marks of files that are not known here; a huge one is folded."""
@@ -363,6 +407,7 @@ class Prompt(KeysInOrder, TextArea):
             words += [f"{len(attached)} attached", "backspace removes a mark"]
         has_paste = bool(self.marks.pastes(text))
         words += ["ctrl+t opens the paste"] if has_paste else []
+        words += [f"found: {line(self._wanted, 20)}", "ctrl+r the one before", "escape back"] * self._is_searching
         words += ["ctrl+u clears"] if has_paste or text.count("\n") > 1 else []
         self.border_subtitle = "  ".join(words)
         is_name = WORD.search(self._before_caret) is not None
