@@ -36,7 +36,7 @@ def said(place: str) -> str:
 KNOWN = re.compile(
     r"csi:[0-9;]*m|csi:[0-9]+;[0-9]+H"  # ink, and places
     r"|csi:\?(?:7|25|1000|1003|1004|1006|1015|1049|2004)[hl]|csi:>25u|csi:<u"  # modes, keyboard
-    r"|csi:\?(?:2026|2048)\$p"  # what the terminal can do
+    r"|csi:\?(?:1004|2026|2048)\$p|osc:11;\?"  # what the terminal can do, and its ground
     r"|osc:22;[a-z]+"  # the pointer's shape
     r"|control:0[ad]"
 )
