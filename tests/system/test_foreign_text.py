@@ -43,7 +43,7 @@ KNOWN = re.compile(
 ACTING = re.compile(
     "[\x00-\x09\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
-"""But BEL ends Textual's own OSC 22, which is taken out first."""
+"""But BEL ends our own OSC 11 and 22, which are taken out first."""
 MARKDOWN = f"""{said("answer")}
 
 # {said("heading")}
@@ -188,7 +188,7 @@ def is_harmless(terminal: Terminal) -> None:
     """Everything that was written is text, or one of the sequences that the program itself has use for."""
     strange = {sequence for sequence in terminal.screen.sequences if KNOWN.fullmatch(sequence) is None}
     assert strange == set()
-    drawn = re.sub("\x1b\\]22;[a-z]+\x07", "", bytes(terminal.written).decode())
+    drawn = re.sub("\x1b\\](?:22;[a-z]+|11;\\?)\x07", "", bytes(terminal.written).decode())
     assert sorted(set(ACTING.findall(drawn))) == []
 
 
