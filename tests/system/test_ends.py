@@ -306,7 +306,7 @@ def test_an_editor_has_the_terminal_until_it_ends_and_signals_reach_both(tmp_pat
         terminal.signal(signal.SIGINT)  # a ctrl+c for the editor
         terminal.signal(signal.SIGTSTP)
         terminal.until(terminal.is_stopped)
-        terminal.signal(signal.SIGCONT)
+        os.killpg(terminal.process.pid, signal.SIGCONT)  # to the whole job, as a shell does
         terminal.type("and more\n")
         terminal.until_shown("draft", "and more", "ctrl+q quit")
         terminal.type("\x07")

@@ -463,6 +463,7 @@ class TuiHost(App[int]):
         async def edit() -> None:
             from tui_host.tui.editor import edited
 
+            await self.complete.wait()  # signals that pause the program are heeded from the first frame on
             self.is_lent = True
             try:
                 text = prompt.marks.whole(prompt.text)
@@ -477,7 +478,7 @@ class TuiHost(App[int]):
 
         prompt = self.to_main().prompt
         if not self.is_lent:
-            self.run_worker(edit())
+            self.run_worker(edit(), group="editor", exclusive=True)
 
     def action_new(self) -> None:
         main, session = self.to_main(), self.session
