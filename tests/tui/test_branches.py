@@ -93,7 +93,7 @@ async def test_ctrl_r_asks_the_last_question_again_in_a_branch_and_only_with_an_
     first = app.session
     app.write("a draft")
     await app.press("ctrl+r")
-    await app.until_told("in an empty prompt, ctrl+r asks the last question again")
+    await app.until_told("No earlier message contains «a draft»")
     assert app.session is first
     app.write("")
     await app.reach("ctrl+r", "branch 2 of 2", "behind turn 0")
