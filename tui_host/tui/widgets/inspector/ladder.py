@@ -85,8 +85,11 @@ class LadderView(LineView):
             return Section(is_session=True)
         if item is None or item >= 0:
             return None
-        first, turn = self.traffic.rows[self._index.home_of(item)], self._index.turn_of(item)
-        return Section(clock=first.clock, turn=turn, step=first.step if turn else 0)
+        home, turn = self._index.home_of(item), self._index.turn_of(item)
+        first, turns = self.traffic.rows[home], self.traffic.sections.turns
+        # The first heading of a turn has its question and its figures: it stands for the whole turn.
+        is_step = turn and next((at for at in turns if turns[at] == turn), home) != home
+        return Section(clock=first.clock, turn=turn, step=first.step if is_step else 0)
 
     def title(self, width: int, *, clears: bool, looks: int) -> str:
         """Return the title: the captured rows per lane, and words, the first of which give way.
