@@ -229,7 +229,9 @@ class Turn:
         # Servers last, so that their statuses are current: those of which the profile offers no tool are not waited for.
         session.wait_for("servers")
         seconds, pool = services.settings.limits.connect_wait, services.pool
+        before = services.clock()
         missing = await pool.settled(seconds, lambda server: offers(profile, server))
+        self._began += services.clock() - before  # as in the records, a turn's time begins with its first request
         if missing:
             remedy = "once connected, press up and enter to ask again; limits.connect_wait sets the wait"
             session.note(f"continued without {', '.join(missing)}: still connecting", remedy=remedy)
