@@ -26,9 +26,8 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_rest
         await app.until_asked()
         await app.reach("k", "Press A first")
         await app.until_asked()
-        await app.reach("A", "Press A again", "definition = ", "k for good")
-        await app.press_at_once("k")  # within the quiet period
-        await app.until_shown("k came too early")
+        await app.press_at_once("A", "k")  # within the quiet period
+        await app.until_shown("Press A again", "definition = ", "k for good", "k came too early")
         assert not file.exists()
         file.write_text("rules = 1\n")  # by another hand
         await app.until_asked()
