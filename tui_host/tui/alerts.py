@@ -51,9 +51,7 @@ class Alerts:
     _asks: Asks
     _write: Callable[[str], object]  # to the terminal
     has_focus: bool = False
-    _called: set[tuple[object, float]] = field(
-        default_factory=set[tuple[object, float]]
-    )  # questions, by whose and since when
+    _called: set[tuple[object, float]] = field(default_factory=set[tuple[object, float]])  # whose, and since when
     _busy: dict[str, tuple[Session, float]] = field(default_factory=dict[str, "tuple[Session, float]"])
     _done: tuple[str, str] | None = None  # the mark and title of the long turn that ended while nobody was there
     _title: str = ""  # what the window's title says; empty while it is not ours

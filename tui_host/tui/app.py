@@ -111,14 +111,11 @@ class TuiHost(App[int]):
     def get_css_variables(self) -> dict[str, str]:
         variables = readable(super().get_css_variables())
         ground, bar = variables["surface"], variables["foreground"]
-        variables |= {
-            "scrollbar": f"{bar} 25%",
-            "scrollbar-hover": f"{bar} 45%",
-            "scrollbar-active": variables["primary"],
-        }
+        variables |= {"scrollbar": f"{bar} 25%", "scrollbar-hover": f"{bar} 45%"}
+        variables |= {"scrollbar-active": variables["primary"], "scrollbar-corner-color": ground}
         variables |= dict.fromkeys((name for name in variables if name.startswith("scrollbar-background")), ground)
-        self.theme_variables = variables | {"scrollbar-corner-color": ground}
-        return self.theme_variables
+        self.theme_variables = variables
+        return variables
 
     @override
     def get_default_screen(self) -> Screen[None]:

@@ -91,9 +91,8 @@ class Incoming:
                             listed = () if app.host.store is None else app.host.store.sessions.list()
                             info = next((session for session in listed if session.imported), None)
                     if info is not None and app.session is first and app.main is not None:
-                        app.call_later(
-                            app.main.show_session, app.host.sessions.foreign(info)
-                        )  # in the app's own context
+                        show = partial(app.main.show_session, app.host.sessions.foreign(info))
+                        app.call_later(show)  # in the app's own context
                     elif info is not None:
                         app.host.notices.append(f"{self._names} is being read; open it with f5.")
                     _, said = await ending

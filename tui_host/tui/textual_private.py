@@ -80,11 +80,8 @@ class Parser(XTermParser):
         elif not self._is_pasting and waited > (ESCAPE_DELAY if passed else _LATE):
             # Textual has read the beginning as a key: what follows is typed, unless it completes an answer at once.
             whole = _TYPED.match(text) if passed else None
-            text, passed, self._kept_at = (
-                text[whole.end() :] if whole and whole["answer"] else data,
-                0,
-                time.monotonic(),
-            )
+            text = text[whole.end() :] if whole and whole["answer"] else data
+            passed, self._kept_at = 0, time.monotonic()
         self._kept, self._passed = "", 0
         answers: list[Message] = []
         while text:

@@ -63,8 +63,7 @@ class Approval(QuestionPanel):
     ]
     DEFAULT_CSS = """
     Approval {
-        border: round $warning 60%;
-        border-title-color: $text-warning;
+        border: round $warning 60%; border-title-color: $text-warning;
         &:focus-within { border: round $warning; }
         & > TextField { display: none; max-height: 8; }
         & > TextField.-written { display: block; }
@@ -317,9 +316,8 @@ class Approval(QuestionPanel):
         try:
             await host.change_rule(lasting(tool), is_kept=True)
         except TuiHostError as error:
-            self.notify(
-                line(f"The rule is not kept, and nothing is decided: {error}", 300), severity="error", markup=False
-            )
+            words = f"The rule is not kept, and nothing is decided: {error}"
+            self.notify(line(words, 300), severity="error", markup=False)
             return
         question.approve(how="approved for good", edited=self._edits.get(question.request.call))
         for session in host.sessions.values():

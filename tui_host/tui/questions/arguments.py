@@ -75,12 +75,7 @@ class Arguments(LineView, can_focus=False):
     FOLLOWS = True
     DEFAULT_CSS = """
     Arguments {
-        height: auto;
-        overflow-y: auto;
-        border: round $foreground 40%;
-        border-subtitle-align: right;
-        border-subtitle-color: $text-muted;
-        padding: 0 1;
+        height: auto; overflow-y: auto; padding: 0 1; border: round $foreground 40%; border-subtitle-color: $text-muted;
     }
     """
 
@@ -108,10 +103,8 @@ class Arguments(LineView, can_focus=False):
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        first = max(0, crop.y - self.gutter.top) + self.scroll_offset.y
-        end = min(
-            min(crop.bottom - self.gutter.top, self.scrollable_size.height) + self.scroll_offset.y, len(self._lines)
-        )
+        top, bottom = max(0, crop.y - self.gutter.top), min(crop.bottom - self.gutter.top, self.scrollable_size.height)
+        first, end = top + self.scroll_offset.y, min(bottom + self.scroll_offset.y, len(self._lines))
         if first <= self._read_to < end:
             self._read_to = end
         if self._key is not None and self._lines and end == len(self._lines):
@@ -120,14 +113,12 @@ class Arguments(LineView, can_focus=False):
 
     def tell_rest(self) -> None:
         """Say how much was not shown yet, or was jumped over."""
-        below, jumped = (
-            max(0, len(self._lines) - self.scroll_offset.y - self.scrollable_size.height),
-            max(0, self.scroll_offset.y - self._read_to),
-        )
-        rest = f"{jumped} line{'s' * (jumped != 1)} jumped over" if jumped else "all shown"
+        below = len(self._lines) - self.scroll_offset.y - self.scrollable_size.height
+        jumped = self.scroll_offset.y - self._read_to
+        rest = f"{jumped} line{'s' * (jumped != 1)} jumped over" if jumped > 0 else "all shown"
         if self._key is None:
             rest = "about the tool; d shows the arguments"
-        if below:
+        if below > 0:
             rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"
         told = Content(f"← verbatim only · {rest}" if self._has_notes else rest)
         if self.border_subtitle != told.markup:  # which is painted anew with each setting

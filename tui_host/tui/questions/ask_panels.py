@@ -139,9 +139,8 @@ class FormPanel(AskPanel):
             if isinstance(field := self._form.rows[0].input, TextField):
                 field.move_cursor((0, 0))  # where reading begins
             parts, receiver = [self._form], f" to {(asked.model or 'the model') if is_request else ask.server}"
-        super().__init__(
-            ask, host, parts, [AskButton(f"Send{receiver}", partial(self.run_worker, self._send))], self._form.rows
-        )
+        button = AskButton(f"Send{receiver}", partial(self.run_worker, self._send))
+        super().__init__(ask, host, parts, [button], self._form.rows)
         if isinstance(asked, Elicitation) and self._form.rows:
             self.first_field = self._form.rows[0].input
 
@@ -174,7 +173,7 @@ class AddressPanel(AskPanel):
     STAYS = False  # it closes because the browser is back, or the server saw the visit
     KEYS = (("o", "opens"), ("ctrl+c", "copies"), ("tab", "to the buttons, enter goes on"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "open", tooltip="open the address of a page in the browser")
+        Binding("o", "open", "open", tooltip="open a page's address in the browser")
     ]
 
     def __init__(self, ask: OpenAsk, asked: Elicitation | Login, host: Host) -> None:

@@ -44,14 +44,8 @@ class TextField(KeysInOrder, TextArea):
 
     DEFAULT_CSS = """
     TextField {
-        height: auto;
-        min-height: 1;
-        max-height: 10;
-        padding: 0 1 0 0;
-        border: none;
-        border-left: solid $border;
-        background: $foreground 8%;
-        scrollbar-size: 1 1;
+        height: auto; min-height: 1; max-height: 10; padding: 0 1 0 0; background: $foreground 8%; scrollbar-size: 1 1;
+        border: none; border-left: solid $border;
         &:focus { border: none; border-left: solid $primary; background: $primary 25%; }
         &.-wrong { background: $error 20%; }
     }
@@ -208,9 +202,7 @@ class FormView(Vertical):
         warns: bool = False,
     ) -> None:
         whole, values = whole_field(fields), given or {}
-        texts = {
-            field.name: text_of(field.kind, values.get(field.name)) if given else field.default for field in fields
-        }
+        texts = {own.name: text_of(own.kind, values.get(own.name)) if given else own.default for own in fields}
         if whole is None and (as_json or not values.keys() <= texts.keys()):
             whole = WHOLE
         self.is_whole = whole is not None  # whether one row takes all values
@@ -224,9 +216,8 @@ class FormView(Vertical):
         for row in self.rows:
             row.complain("")
         try:
-            values = content_of(
-                [row.field for row in self.rows], {row.field.name: row.input.value for row in self.rows}
-            )
+            written = {row.field.name: row.input.value for row in self.rows}
+            values = content_of([row.field for row in self.rows], written)
         except TuiHostError as error:
             wrong = next(row for row in self.rows if row.field.name == error.where)
             wrong.complain(error.what)

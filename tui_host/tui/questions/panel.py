@@ -96,14 +96,8 @@ class QuestionPanel(Container, can_focus=True):
     ]
     DEFAULT_CSS = """
     QuestionPanel {
-        height: auto;
-        max-height: 100%;
-        border: round $primary 60%;
-        border-title-color: $text-primary;
-        border-title-style: bold;
-        border-subtitle-color: $text-muted;
-        background: $surface;
-        padding: 0 1;
+        height: auto; max-height: 100%; padding: 0 1; background: $surface; border: round $primary 60%;
+        border-title-color: $text-primary; border-title-style: bold; border-subtitle-color: $text-muted;
         &:focus-within { border: round $primary; }
         & > Rows { color: $text-muted; }
     }

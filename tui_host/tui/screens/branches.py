@@ -82,10 +82,8 @@ class Branches:
         elif opening is None:
             self._screen.notify(f"Nobody asked a model in turn {turn}.", markup=False, timeout=4)
         elif way == "edit" and opening.opened[0].origin:
-            words = (
-                f"{opening.opened[0].origin} is a server's prompt: f forks before it, where it can be filled in anew."
-            )
-            self._screen.notify(line(words, 300), markup=False, timeout=6)
+            words = "is a server's prompt: f forks before it, where it can be filled in anew."
+            self._screen.notify(line(f"{opening.opened[0].origin} {words}", 300), markup=False, timeout=6)
         elif way == "edit":
             self._submissions.edit(turn, opening.title, opening.attached)
         elif self._show_branch(session, turn - 1) and way == "again":

@@ -82,10 +82,8 @@ class ExportScreen(SaveScreen):
         marks = {True: ">", False: " "}
         parts = "   ".join(f"{marks[n == self._part]} {words}" for n, (words, _) in enumerate(self._parts))
         forms = (f"{marks[n == self._form]} {name:<9} {SESSION_EXPORTS[name].words}" for n, name in enumerate(FORMS))
-        self.note(
-            "\n".join((parts, "", *forms, f"Letters go into the name. Without a folder it is in {Path.cwd()}.")),
-            place="#page-words",
-        )
+        about = f"Letters go into the name. Without a folder it is in {Path.cwd()}."
+        self.note("\n".join((parts, "", *forms, about)), place="#page-words")
         if self.field.value in {"", self._suggested}:
             words, _ = self._parts[self._part]
             name = "" if words == THE_SESSION else f"-{words.removeprefix('the ').removeprefix('this ')}"

@@ -69,12 +69,7 @@ class FieldScreen(PageScreen):
 
     HEADING = "Fields"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "", "take", tooltip="take the text of the field")]
-    DEFAULT_CSS = """
-    FieldScreen {
-        & > Input { margin: 1 1; }
-        & > #field-trouble { color: $text-error; }
-    }
-    """
+    DEFAULT_CSS = "FieldScreen { & > Input { margin: 1 1; } & > #field-trouble { color: $text-error; } }"
 
     def __init__(
         self, heading: str, words: str, take: Take, done: Callable[[], object] = list, text: str = "", kind: Kind = ""
@@ -198,13 +193,9 @@ class FillScreen(PageScreen):
         Binding("tab", "app.focus_next", "field", tooltip="go to the next or the former field, or to the buttons"),
         Binding("space", "", "choose in a list", tooltip="choose a value of a list, or unchoose it"),
     ]
-    DEFAULT_CSS = """
-    FillScreen {
-        & > #page-words { max-height: 6; }
-        & > .page-body { padding: 0 1; }
-        & Horizontal { height: 1; }
-    }
-    """
+    DEFAULT_CSS = (
+        "FillScreen { & > #page-words { max-height: 6; } & > .page-body { padding: 0 1; } & Horizontal { height: 1; } }"
+    )
 
     def __init__(
         self, host: Host, form: Form, filled: Callable[[Mapping[str, JSON]], None], *, as_json: bool = False

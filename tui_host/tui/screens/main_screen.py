@@ -73,9 +73,7 @@ class MainScreen(Screen[None]):
         Binding("tab", "app.focus_next", tooltip="move between prompt, chat, list and details"),
         Binding("shift+tab", "app.focus_previous"),
         Binding(
-            "escape",
-            "close",
-            tooltip="close what lies on top, else stop the turn, else go back to the prompt; never quits",
+            "escape", "close", tooltip="close what lies on top, else stop the turn, else go to the prompt; never quits"
         ),
         # At once, before the app passes on the next key: what was typed ahead behind it belongs to the field.
         Binding("slash", "filter", priority=True, tooltip="filter the list, from the chat too"),

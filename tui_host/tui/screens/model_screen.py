@@ -103,23 +103,13 @@ class ModelScreen(Browse):
             Choice(words=name, mark="○●"[name == used], note=PROTOCOL_WORDS[name], take=partial(self._choose, name))
             for name in PROTOCOLS
         ]
-        stored = [
-            Choice(
-                words=f"delete the key of {name}",
-                mark=" ",
-                note="in the system's keyring",
-                take=partial(self.start, partial(self._forget, name)),
-            )
-            for name in sorted(self._host.keys.stored)
-        ]
+        stored: list[Choice] = []
+        for name in sorted(self._host.keys.stored):
+            what, take = f"delete the key of {name}", partial(self.start, partial(self._forget, name))
+            stored.append(Choice(words=what, mark=" ", note="in the system's keyring", take=take))
         listed: dict[str, Choice] = {}
-        for heading, entries in (
-            ("Model", self._models()),
-            ("Profile", self._profiles()),
-            ("Tool protocol", protocols),
-            ("Options", self._options()),
-            ("Keys", stored),
-        ):
+        groups = {"Model": self._models(), "Profile": self._profiles(), "Tool protocol": protocols}
+        for heading, entries in (groups | {"Options": self._options(), "Keys": stored}).items():
             found = [entry for entry in entries if words == heading.casefold() or words in entry.words.casefold()]
             for number, choice in enumerate(found):
                 before = f"{heading if not number else '':<{_GROUP}}"

@@ -34,19 +34,12 @@ class RulesScreen(Browse):
     """The rules of the session, those of the files, and the session's calls; about each, where it comes from and what it does."""
 
     HEADING = "Rules"
-    empty = (
-        "No rule and no call yet. In an approval, A pressed twice gives a rule for the session, A and k one for good."
-    )
+    empty = "No rule and no call yet. In an approval, A pressed twice gives a rule for the session, A, then k for good."
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-beside")]  # noqa: RUF012 - names need room
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("k", "twice('k')", "for good", priority=True, tooltip="twice: keep a session's rule for good"),
         Binding(
-            "delete",
-            "twice('delete')",
-            "take back",
-            key_display="delete, twice",
-            priority=True,
-            tooltip="take a rule back; those of config.toml are yours to edit",
+            "delete", "twice('delete')", "take back", key_display="delete, twice", priority=True, tooltip="take it back"
         ),
         Binding("tab", "app.focus_next", tooltip="go to what is said about the line, and back"),
     ]
@@ -104,9 +97,8 @@ class RulesScreen(Browse):
             if isinstance(item, CallItem):
                 right = {"person": "asked", "rule": "by a rule", "flag": "by a flag"}.get(item.by, item.state)
                 name = tool_name(item.server, item.tool, is_decided=True)
-                listed[item.call] = Choice(
-                    words=name, note=item.asked, right=right, subject=(item, tools, policy.grants[:])
-                )
+                subject = item, tools, policy.grants[:]
+                listed[item.call] = Choice(words=name, note=item.asked, right=right, subject=subject)
             if len(listed) >= MOST_CALLS + len(policy.rules) + len(policy.grants):
                 break
         return listed

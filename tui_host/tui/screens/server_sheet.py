@@ -40,12 +40,8 @@ def name_of(item: Item) -> str:
 
 def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Item]]:
     """Return what a server offers, by the keys of the lists in its sheet."""
-    return {
-        "tools": status.tools,
-        "resources": status.resources,
-        "templates": status.templates,
-        "prompts": status.prompts,
-    }
+    lists: dict[str, Sequence[Item]] = {"tools": status.tools, "resources": status.resources}
+    return lists | {"templates": status.templates, "prompts": status.prompts}
 
 
 def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, instructed: str, wanted: str) -> Sheet:
@@ -117,10 +113,8 @@ def _offered(item: Item, mask: Mask, off: frozenset[str], weights: Mapping[str, 
         if item.problem:
             words, style = f"{words}  not sent: {item.problem}", "failed"
     elif isinstance(item, Resource):
-        facts, values = (
-            {"name": item.name, "description": item.description, "type": item.media_type},
-            {"bytes": item.size},
-        )
+        facts = {"name": item.name, "description": item.description, "type": item.media_type}
+        values = {"bytes": item.size}
     else:
         facts = {"title": item.title, "description": item.description}
         for argument in item.arguments:
@@ -183,9 +177,8 @@ class DirectRequest:
             else:
                 if isinstance(item, Resource):
                     sent = {"uri": expand(item.uri, texts) if item.is_template else item.uri}
-                output = await call_directly(
-                    pool, self.recorder, session, self.tool, canonical(sent), on_progress=progressed
-                )
+                given = canonical(sent)
+                output = await call_directly(pool, self.recorder, session, self.tool, given, on_progress=progressed)
                 self.blocks, self.raw, self.failed = output.content, output.raw, output.warning
                 if output.is_error:
                     self.failed = "the server says that the tool failed (isError)"

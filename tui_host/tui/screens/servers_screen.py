@@ -48,9 +48,7 @@ class ServersScreen(Browse):
     HEADING = "Servers"
     FILTER = "filter tools, resources and prompts"
     AUTO_FOCUS = "#list"
-    empty = (
-        "No servers are configured. Start with one: tui-host -- COMMAND, or write it into config.toml: [servers.time]."
-    )
+    empty = "No servers are configured. Start with one: tui-host -- COMMAND, or write [servers.NAME] into config.toml."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("r", "reconnect", "reconnect", tooltip="connect, or reconnect"),
         Binding("o", "switch(False)", "on/off", tooltip="switch it, or a tool, on or off until tui-host ends"),

@@ -365,9 +365,7 @@ def turns_screen(main: MainScreen) -> PickScreen:
 
     named = "\n".join(f"turn {turn.turn}  {line(turn.title, 80)}  {size_words(turn.size_bytes)}" for turn in turns[:20])
     choices = {
-        "leave them out of this and all later requests, and go on; the chat keeps them": partial(
-            go_on, leaves_out=True
-        ),
+        "leave them out of all requests from now on, and go on; the chat keeps them": partial(go_on, leaves_out=True),
         "send everything again, such as to another model": partial(go_on, leaves_out=False),
     }
     words = f"The conversation is longer than the model reads. These turns are the oldest:\n{named}"

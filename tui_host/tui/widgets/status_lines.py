@@ -167,11 +167,8 @@ def _starts(host: Host, session: Session | None, foreign: str) -> Iterator[tuple
         yield Content.assemble(*start), 3
     states = [status.state for status in statuses]
     for words in (" {} {}  ", " {}  "):
-        counts = (
-            Content.assemble(mark, words.format(states.count(state), state))
-            for state, mark in MARKS.items()
-            if state in states
-        )
+        there = ((mark, words.format(states.count(state), state)) for state, mark in MARKS.items() if state in states)
+        counts = (Content.assemble(mark, count) for mark, count in there)
         yield Content.assemble(model, *counts), 1
     yield _names([str(chosen.model), chosen.protocol], 16), 0
 
@@ -305,9 +302,8 @@ def keys(width: int, here: tuple[type, ...], *, here_first: bool) -> Content:
     """
     writes = issubclass(here[0], Input | TextArea)
     own = [(key.shown, key.brief) for key in keys_of(*here) if key.brief and (key.works_in_field or not writes)]
-    *parts, last = (
-        Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in (*own, *IN_BAR)
-    )
+    words = [*own, *IN_BAR]
+    *parts, last = (Content.assemble("  ", (shown, "bold $foreground"), f" {brief}") for shown, brief in words)
     while parts and sum(part.cell_length for part in (*parts, last)) > width + 2:
         parts.pop(-1 if here_first or len(parts) <= len(IN_BAR) - 1 else len(parts) - len(IN_BAR))
     room = width + 2 - sum(part.cell_length for part in (*parts, last))

@@ -28,19 +28,16 @@ class Completion(ChoiceList, can_focus=False):
     """
 
     def __init__(self, take: Callable[[], None]) -> None:
-        """Remember what takes the chosen suggestion after a click."""
         super().__init__()
-        self._take = take
+        self._take = take  # takes the chosen suggestion after a click
         self.suggestions: Sequence[Suggestion] = ()  # none while the list is closed
 
     def suggest(self, suggestions: Sequence[Suggestion]) -> None:
         """Show suggestions; the first is chosen, unless the same ones are shown already."""
         self.suggestions = suggestions
-        choices = {
-            str(at): Choice(words=clip(suggestion.words, _LONGEST_CELLS), note=suggestion.note)
-            for at, suggestion in enumerate(suggestions)
-        }
-        if self._choices != [*choices.values()]:
+        lines = [Choice(words=clip(shown.words, _LONGEST_CELLS), note=shown.note) for shown in suggestions]
+        choices = {str(number): choice for number, choice in enumerate(lines)}
+        if self._choices != lines:
             self.display = bool(suggestions)
             self.styles.height = len(choices)
             self.show(choices, "0")

@@ -66,35 +66,17 @@ class Prompt(KeysInOrder, TextArea):
     """The prompt. Posts messages and commands for the screen to handle."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter",
-            "",
-            "send",
-            tooltip="send; while a turn runs, queue it; in an empty prompt, send what was held back",
-        ),
-        Binding(
-            "ctrl+enter,alt+enter",
-            "",
-            tooltip="while a turn runs: say it with the next step, beside the tools' results",
-        ),
+        Binding("enter", "", "send", tooltip="send; while a turn runs, queue it; while empty, send what was held back"),
+        Binding("ctrl+enter,alt+enter", "", tooltip="in a turn: say it with the next step, beside the tools' results"),
         Binding("ctrl+j", "", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"),
         Binding(
-            "up,down", "", tooltip="from the first or the last line: bring back earlier messages, the queued ones first"
+            "up,down", "", tooltip="beyond the first and last line: bring back earlier messages, queued ones first"
         ),
         Binding("delete", "", tooltip="in an empty prompt: drop the message queued last"),
+        Binding("slash", "", "commands", tooltip="a command, or /server:prompt; tab completes; behind a space, text"),
+        Binding("at", "", "files", tooltip="attach a file, or @server:uri, which is read when chosen; tab completes"),
         Binding(
-            "slash",
-            "",
-            "commands",
-            tooltip="run a command, or /server:prompt; tab completes; behind a space it is text",
-        ),
-        Binding(
-            "at", "", "files", tooltip="attach a file, or @server:uri, which is read when you choose it; tab completes"
-        ),
-        Binding(
-            "ctrl+r",
-            "",
-            tooltip="find an earlier message that contains what is written; again: the one before; escape: back",
+            "ctrl+r", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"
         ),
         Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
