@@ -263,6 +263,31 @@ async def test_a_dropped_file_is_offered_enter_sends_its_path_and_no_text_from_e
     assert app.attached == [[], []]
 
 
+async def test_an_image_in_the_desktops_clipboard_is_attached_else_the_reason_is_told(
+    app: Writing, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = folder / "wl-paste"
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    tool.write_text('#!/bin/sh\n[ "$1" = --list-types ] && echo "$TYPES" || cat photo.png\n', "utf-8")
+    tool.chmod(0o755)
+    for types, said in (("text/plain", "the clipboard has no image"), ("image/bmp", "only image/bmp, not PNG")):
+        monkeypatch.setenv("TYPES", types)
+        await app.press("ctrl+v")
+        await until(app.pilot, lambda said=said: said in " ".join(app.told[-1:]))
+    monkeypatch.setenv("TYPES", "text/html image/png")
+    await app.press("ctrl+v")
+    mark = MARK.replace("photo.png", "clipboard")
+    await until(app.pilot, lambda: app.prompt.text == f"{mark} ")
+    app.prompt.post_message(events.Paste(""))  # what terminals make of an image that is pasted
+    await until(app.pilot, lambda: app.prompt.text == f"{mark} {mark.replace(']', ', 2]')} ")
+    monkeypatch.delenv("WAYLAND_DISPLAY")
+    monkeypatch.delenv("DISPLAY", raising=False)
+    app.copy_to_clipboard("copied here")
+    await app.press("ctrl+u", "ctrl+v")
+    await until(app.pilot, lambda: app.prompt.text == "copied here")
+
+
 async def test_what_is_written_is_looked_for_in_earlier_messages_of_all_sessions(app: Writing) -> None:
     app.prompt.remember_before(["Second hand", "first", "seconds"])
     await app.press(*"sec")

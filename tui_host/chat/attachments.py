@@ -64,6 +64,11 @@ def read_attached(path: str) -> Attached:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "not a path"
         raise TuiHostError(f"{name} cannot be read: {reason}", remedy="choose another file") from error
+    return attached_data(name, data)
+
+
+def attached_data(name: str, data: bytes) -> Attached:
+    """Return an image or a text as an attachment. Raises TuiHostError with why it cannot be sent."""
     kind = media_type_of(data)
     if kind:
         _check_size(name, kind, len(data), "make it smaller")

@@ -82,6 +82,9 @@ class Prompt(KeysInOrder, TextArea):
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
+        Binding(
+            "ctrl+v", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"
+        ),
         Binding("ctrl+t", "open_paste", tooltip="show the text of a large paste in place of its mark"),
         Binding("1,2,3", "", tooltip="in an empty chat: ask the question with this number"),
         Binding("question_mark", "", tooltip="in an empty prompt: show this help"),
@@ -345,12 +348,28 @@ class Prompt(KeysInOrder, TextArea):
         """Insert a paste as visible text; nothing is sent."""
         event.stop()
         event.prevent_default()
+        if not event.text:  # what terminals make of an image
+            self.action_paste()
+            return
         self._pasted = self.marks.fold(visible(event.text.replace("\r\n", "\n").replace("\r", "\n")), self.text)
         self._put(*self.selection, self._pasted)
 
     @override
     def action_paste(self) -> None:
-        self.post_message(events.Paste(self.app.clipboard))  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
+        """Attach the image in the desktop's clipboard, or insert what was copied in the app."""
+        from tui_host.chat.attachments import attached_data
+        from tui_host.tui.widgets.prompt.clipboard_image import image_in_clipboard
+
+        async def image_or_text() -> Sequence[Attached]:
+            try:
+                return [attached_data("clipboard", await asyncio.to_thread(image_in_clipboard))]
+            except TuiHostError:
+                if not (copied := self.app.clipboard):  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
+                    raise
+                self.post_message(events.Paste(copied))
+                return ()
+
+        self._add_read(image_or_text, "")
 
     def submit(self, *, joins_step: bool = False) -> None:
         """Take a suggestion, run a command, or send the message, with the next step of a turn that runs if it `joins_step`."""
