@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.hosts.host_runs import Override, host_in, plan_of, table_at
+from tui_host.settings.hosts.host_runs import HostStart, Override, Table, host_in, table_at
 
 SERVER = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}}
 TAPPED = {"command": "/bin/tui-host", "args": ["tap", "stdio", "time", "--", "uvx", "mcp-server-time"]}
@@ -27,7 +27,8 @@ TAP = "http://127.0.0.1:4321"
     ],
 )
 def test_a_host_is_known_by_its_program_or_package(command: str, place: int | None) -> None:
-    assert host_in(command.split()) == place
+    at, host = host_in(command.split())
+    assert (None if host is None else at) == place
 
 
 class Home:
@@ -44,17 +45,42 @@ class Home:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content))
 
-    def run(self, command: str, servers: Mapping[str, JSON] | None = None) -> tuple[Mapping[str, str], Override]:
+    def file(self, override: Override, variable: str) -> Table:
+        """What the run's file says to which a variable leads."""
+        return json.loads(Path(override.variables[variable]).read_bytes())
+
+    def run(
+        self, command: str, servers: Mapping[str, JSON] | None = None, llm_env: str = ""
+    ) -> tuple[Mapping[str, str], Override]:
         """Where it goes to, and its override when all of its models and these servers are tapped."""
-        plan = plan_of(command.split(), self.environment, self.project)
-        if servers is not None:
-            assert set(plan.servers) == set(servers)
-        return plan.models, plan.override(dict.fromkeys(plan.models, TAP), servers or {}, Path("/run"))
+        models = dict[str, str]()
+
+        def tap_models(found: Mapping[str, str]) -> Mapping[str, str]:
+            models.update(found)
+            return dict.fromkeys(found, TAP)
+
+        def tap_servers(found: Table) -> Table:
+            assert servers is None or set(found) == set(servers)
+            return servers or {}
+
+        _, host = host_in(command.split())
+        assert host is not None
+        start = HostStart(
+            words=tuple(command.split()[1:]),
+            environment=self.environment,
+            private=self.folder,
+            llm_env=llm_env,
+            tap_models=tap_models,
+            tap_servers=tap_servers,
+        )
+        return models, host(start)
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home(tmp_path)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    home = Home(tmp_path)
+    monkeypatch.chdir(home.project)
+    return home
 
 
 def test_claude_code_gets_the_servers_that_its_person_approved_and_an_address_above_its_settings(home: Home) -> None:
@@ -66,9 +92,9 @@ def test_claude_code_gets_the_servers_that_its_person_approved_and_an_address_ab
     servers: dict[str, JSON] = {"time": TAPPED, "own": TAPPED, "shared": TAPPED}
     models, override = home.run("claude", servers)
     assert models == {"ANTHROPIC_BASE_URL": "https://api.anthropic.com"}
-    assert override.words == ("--mcp-config=/run/mcp.json",)
+    assert override.words == (f"--mcp-config={home.folder}/mcp.json",)
     assert override.variables == {"ANTHROPIC_BASE_URL": TAP}
-    assert override.files == {"mcp.json": {"mcpServers": servers}}
+    assert json.loads((home.folder / "mcp.json").read_bytes()) == {"mcpServers": servers}
     home.write(".claude/settings.json", {"env": {"ANTHROPIC_BASE_URL": "https://api.deepseek.com/anthropic"}})
     models, override = home.run("claude")
     assert models == {"ANTHROPIC_BASE_URL": "https://api.deepseek.com/anthropic"}
@@ -79,7 +105,8 @@ def test_codex_gets_a_provider_of_ours_for_the_built_in_one_and_an_address_for_i
     home.write(".codex/config.toml", '[mcp_servers.time]\ncommand = "uvx"\nargs = ["mcp-server-time"]\n')
     models, override = home.run("codex", {"time": TAPPED})
     assert models == {"tui-host": "https://api.openai.com/v1"}
-    assert override.words[:4] == ("-c", f'model_providers.tui-host.base_url="{TAP}"', "-c", 'model_provider="tui-host"')
+    assert override.words[:2] == ("-c", f'model_providers.tui-host.base_url="{TAP}"')
+    assert 'model_provider="tui-host"' in override.words
     assert f"mcp_servers.time.args={json.dumps(TAPPED['args'])}" in override.words
     home.write(".codex/auth.json", {"OPENAI_API_KEY": None, "tokens": {"access_token": "t"}})
     assert home.run("codex")[0] == {"tui-host": "https://chatgpt.com/backend-api/codex"}
@@ -93,13 +120,12 @@ def test_gemini_cli_gets_settings_of_the_system_with_the_login_that_it_has(home:
     home.write("system.json", {"ui": {"theme": "x"}, "mcpServers": {"other": SERVER}})
     home.write(".gemini/settings.json", {"mcpServers": {"time": SERVER}})
     home.write("project/.env", "GOOGLE_GEMINI_BASE_URL=https://g.example\n")
-    models, override = home.run("gemini", {"time": TAPPED})
+    models, override = home.run("gemini", {"other": TAPPED, "time": TAPPED})
     assert models == {"GOOGLE_GEMINI_BASE_URL": "https://g.example"}
-    assert override.variables["GEMINI_CLI_SYSTEM_SETTINGS_PATH"] == "/run/settings.json"
-    assert override.files["settings.json"] == {
+    assert home.file(override, "GEMINI_CLI_SYSTEM_SETTINGS_PATH") == {
         "ui": {"theme": "x"},
         "security": {"auth": {"selectedType": "gemini-api-key"}},
-        "mcpServers": {"other": SERVER, "time": TAPPED},
+        "mcpServers": {"other": TAPPED, "time": TAPPED},
     }
     home.write(".gemini/settings.json", {"security": {"auth": {"selectedType": "oauth-personal"}}})
     assert home.run("gemini")[0] == {"CODE_ASSIST_ENDPOINT": "https://cloudcode-pa.googleapis.com"}
@@ -109,7 +135,10 @@ def test_opencode_gets_a_configuration_with_commands_in_its_own_form(home: Home)
     mine = {"options": {"baseURL": "http://127.0.0.1:1/v1"}}
     mcp = {"time": {"type": "local", "command": ["uvx", "mcp-server-time"], "timeout": 9}}
     home.write(".config/opencode/opencode.jsonc", json.dumps({"provider": {"mine": mine}, "mcp": mcp}) + " // mine")
-    home.environment |= {"DEEPSEEK_API_KEY": "k", "OPENCODE_CONFIG_CONTENT": '{"share": "disabled"}'}
+    home.environment |= {
+        "DEEPSEEK_API_KEY": "k",
+        "OPENCODE_CONFIG_CONTENT": '{"share": "disabled", "provider": {"mine": {"npm": "x"}}}',
+    }
     models, override = home.run(
         "opencode run -m anthropic/claude-x", {"time": {"type": "local", **TAPPED, "timeout": 9}}
     )
@@ -120,7 +149,7 @@ def test_opencode_gets_a_configuration_with_commands_in_its_own_form(home: Home)
     }
     content = json.loads(override.variables["OPENCODE_CONFIG_CONTENT"])
     assert content["share"] == "disabled"
-    assert content["provider"]["mine"] == {"options": {"baseURL": TAP}}
+    assert content["provider"]["mine"] == {"npm": "x", "options": {"baseURL": TAP}}
     words = [TAPPED["command"], *TAPPED["args"]]
     assert content["mcp"] == {"time": {"type": "local", "timeout": 9, "command": words}}
 
@@ -132,10 +161,10 @@ def test_cline_gets_copies_and_a_provider_with_a_login_is_left(home: Home) -> No
     home.write(".cline/data/settings/providers.json", {"lastUsedProvider": "a", "providers": providers})
     models, override = home.run("cline hi", {"time": TAPPED})
     assert models == {"a": "https://m.example/v1"}
-    copied = override.files["providers.json"]
+    copied = home.file(override, "CLINE_PROVIDER_SETTINGS_PATH")
     assert table_at(copied, "providers", "a", "settings") == {"apiKey": "k", "baseUrl": TAP}
-    assert override.files["cline_mcp_settings.json"] == {"mcpServers": {"time": TAPPED}}
-    assert override.variables["CLINE_MCP_SETTINGS_PATH"] == "/run/cline_mcp_settings.json"
+    assert table_at(copied, "providers", "cline") == {"settings": {"auth": "a"}}
+    assert home.file(override, "CLINE_MCP_SETTINGS_PATH") == {"mcpServers": {"time": TAPPED}}
     models, override = home.run("cline -P cline hi")
     assert (models, "CLINE_PROVIDER_SETTINGS_PATH" in override.variables) == ({}, False)
 
@@ -149,6 +178,7 @@ def test_goose_goes_where_its_provider_is_and_aider_by_a_variable_each(home: Hom
     home.environment["GOOSE_PROVIDER"] = "bedrock"
     with pytest.raises(SettingsError, match="bedrock"):
         home.run("goose session")
+    assert home.run("goose session", llm_env="BEDROCK_URL")[1].left == "its extensions"
     home.environment["OPENAI_API_BASE"] = "http://127.0.0.1:9/v1"
     models, _ = home.run("aider")
     assert models["OPENAI_API_BASE"] == "http://127.0.0.1:9/v1"

@@ -9,16 +9,17 @@ import signal
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import TYPE_CHECKING, TypeAlias
 
 from tui_host.cli import diagnostics, options
 from tui_host.cli.commands.tap_install import own_program, tell_left
-from tui_host.errors import JSON, SettingsError, TuiHostError
+from tui_host.errors import SettingsError, TuiHostError
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import URLS, servers_in
-from tui_host.settings.hosts.host_runs import ADDRESSES, Override, RunPlan, host_in, plan_of, table_at
+from tui_host.settings.hosts.host_runs import ADDRESSES, HostStart, Override, Run, Table, host_in, table_at
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.settings.presets import service_at
@@ -64,11 +65,10 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
         raise SettingsError("the purpose of a tap is to record", "--no-record", "--data-dir DIR records elsewhere")
     if not args.server:
         raise SettingsError("no command after --", "tap run", "write tui-host tap run -- COMMAND ARGUMENTS…")
-    place = host_in(args.server)
-    if place is None and not args.llm_env and not args.mcp_config:
+    place, host = host_in(args.server)
+    if host is None and not args.llm_env and not args.mcp_config:
         remedy = "say how it takes its model's address or its servers: --llm-env NAME, --mcp-config FILE"
         raise SettingsError(f"unknown host {args.server[0]}", "tap run", remedy)
-    plan = plan_of(args.server, environment, Path.cwd())
     folder, program = data_dir(args.data_dir, environment), own_program(args.data_dir, environment)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     gc.enable()
@@ -82,11 +82,9 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
             taps.append(RunTap(wire, name, upstream, str(folder), said.append, notices.fileno()))
             return taps[-1]
 
-        override = _override(args, plan, environment, tap, program, Path(private))
-        for file, content in override.files.items():
-            write_private(Path(private, file), json.dumps(content, ensure_ascii=False).encode())
-        command, at = list(args.server), (place or 0) + 1
-        command[at:at] = override.words
+        words = args.server[place + 1 :]
+        override = _override(args, words, host, environment, tap, program, Path(private))
+        command = [*args.server[: place + 1], *override.words, *words]
         if args.mcp_config:
             _replace(args.mcp_config, _tapped_copy(Path(args.mcp_config), Path(private), program), command)
         try:
@@ -106,35 +104,46 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
 
 def _override(
     args: Namespace,
-    plan: RunPlan,
+    words: Sequence[str],
+    host: Run | None,
     environment: Mapping[str, str],
     tap: _Tap,
     program: Sequence[str],
     private: Path,
 ) -> Override:
     """Make the taps before models and servers behind URLs, and return how the host is sent to all taps."""
-    models, by_variable = dict(plan.models), dict[str, str]()
-    if args.llm_env:
-        models = {args.llm_env: environment.get(args.llm_env) or ADDRESSES.get(args.llm_env, "")}
-    upstreams = {key: args.upstream or url for key, url in models.items()}
-    if missing := [key for key, url in upstreams.items() if not url]:
-        raise SettingsError(f"{missing[0]} is not set", "tap run", "name the model's API with --upstream URL")
-    # One tap for each address. The first one's session begins with the run.
-    tapped = {url: tap("llm", url, "").url for url in dict.fromkeys(upstreams.values())}
-    addresses = {key: tapped[url] for key, url in upstreams.items()}
-    if args.llm_env:
-        addresses, by_variable = {}, addresses
-    if plan.left:
-        diagnostics.tell(f"left without a tap: {plan.left}")
-    override = plan.override(addresses, _tapped_servers(plan.servers, tap, program), private)
-    variables = {**by_variable, **override.variables}
+
+    def to_taps(models: Mapping[str, str]) -> Mapping[str, str]:
+        upstreams = {key: args.upstream or url for key, url in models.items()}
+        if missing := [key for key, url in upstreams.items() if not url]:
+            raise SettingsError(f"{missing[0]} is not set", "tap run", "name the model's API with --upstream URL")
+        # One tap for each address. The first one's session begins with the run.
+        tapped = {url: tap("llm", url, "").url for url in dict.fromkeys(upstreams.values())}
+        return {key: tapped[url] for key, url in upstreams.items()}
+
+    named, override, variables = args.llm_env, Override(), dict[str, str]()
+    if named:
+        variables |= to_taps({named: environment.get(named) or ADDRESSES.get(named, "")})
+    if host is not None:
+        start = HostStart(
+            words=tuple(words),
+            environment=environment,
+            private=private,
+            llm_env=named or "",
+            tap_models=(lambda _: {}) if named else to_taps,
+            tap_servers=partial(_tapped_servers, tap=tap, program=program),
+        )
+        override = host(start)
+    if override.left:
+        diagnostics.tell(f"left without a tap: {override.left}")
+    variables |= override.variables
     if any(name.lower().endswith("_proxy") for name in environment):  # the taps go through it, the host not to them
         exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
         variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(filter(None, (exempt, "127.0.0.1"))))
-    return Override(words=override.words, variables=variables, files=override.files)
+    return Override(words=override.words, variables=variables)
 
 
-def _tapped_servers(servers: Mapping[str, JSON], tap: _Tap, program: Sequence[str]) -> Mapping[str, JSON]:
+def _tapped_servers(servers: Table, *, tap: _Tap, program: Sequence[str]) -> Table:
     """Return the servers with taps before them, without those that stay as they are."""
     text, host = json.dumps({"mcpServers": servers}), HOSTS[0]
     outcome = install(text, servers_in(text, host, ""), (), program)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tui_host.errors import SettingsError
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import ANY, HOSTS, PASTED, KnownHost
 from tui_host.settings.schema import SERVER_NAME
@@ -114,79 +115,73 @@ def host_of(path: Path, files: Mapping[Path, KnownHost]) -> KnownHost:
     return files.get(path) or next(projects, replace(PASTED, is_toml=path.suffix == ".toml"))
 
 
+def value_in(text: str, where: str, *, is_toml: bool = False) -> JSON:
+    """Return what the text of a host's file says, which `where` names in a `SettingsError`; a date in TOML becomes text."""
+    if not is_toml:
+        return parse(text, where).value
+    try:
+        return json.loads(json.dumps(tomllib.loads(text), default=str))
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"not TOML: {error}", where, "fix it first; nothing was written") from None
+
+
 def read_host_entries(text: str, host: KnownHost, *, where: str = "") -> tuple[HostEntry, ...]:
     """Return the servers in the text of a host's file, which `where` names in a `SettingsError`."""
-    try:
-        root: object = tomllib.loads(text) if host.is_toml else parse(text, where).value
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"not TOML: {error}", where, "fix it first; nothing was added") from None
-    return tuple(_Translation(host=host).entry(place, values) for place, values in tables_in(root, host))
+    root = value_in(text, where, is_toml=host.is_toml)
+    return tuple(_entry(place, values, host) for place, values in tables_in(root, host))
 
 
-@dataclass(slots=True, kw_only=True)
-class _Translation:
-    """Makes our own table of a server as its host describes it, and notes what is lost."""
+def _entry(place: Place, values: Mapping[str, object], host: KnownHost) -> HostEntry:
+    """Make our own table of a server as its host describes it, and note what is lost."""
+    name, problem, notes = place[-1], "", list[str]()
+    inner = values.get(INSIDE)
+    if is_table(inner):
+        values = {key: value for key, value in values.items() if key != INSIDE} | inner
+    given = {_OTHER_NAMES.get(key, key): value for key, value in values.items() if value not in (None, [], {})}
+    if left := [key for key in given if key not in _READ]:
+        notes.append(f"not imported: {', '.join(left)}")
+    tables = {key: value for key, value in given.items() if is_table(value)}
+    if "command" in given:
+        table = {key: given.get(key) for key in ("command", "args", "cwd")}
+        names = given.get("env_vars")
+        passed = {str(variable): f"${{{variable}}}" for variable in names} if is_array(names) else {}
+        table["env"] = tables.get("env", {}) | passed
+    else:
+        url = next((key for key in URLS if key in given), "url")
+        variables = tables.get("env_http_headers", {})
+        headers = tables.get("headers", {}) | {key: f"${{{held}}}" for key, held in variables.items()}
+        if variable := given.get("bearer_token_env_var"):
+            headers["Authorization"] = f"Bearer ${{{variable}}}"
+        table = {"url": given.get(url), "headers": headers}
+        kind = given.get("type", "sse" if url == "url" and host.url_is_sse else "http")
+        if kind == "sse":
+            table["transport"] = "sse"
+    seconds = given.get("timeout")
+    if isinstance(seconds, (int, float)):
+        table["timeout"] = seconds / 1000 if seconds > MOST_SECONDS else seconds
 
-    host: KnownHost
-    notes: list[str] = field(default_factory=list[str])
-
-    def entry(self, place: Place, values: Mapping[str, object]) -> HostEntry:
-        name, problem = place[-1], ""
-        inner = values.get(INSIDE)
-        if is_table(inner):
-            values = {key: value for key, value in values.items() if key != INSIDE} | inner
-        given = {_OTHER_NAMES.get(key, key): value for key, value in values.items() if value not in (None, [], {})}
-        if left := [key for key in given if key not in _READ]:
-            self.notes.append(f"not imported: {', '.join(left)}")
-        tables = {key: value for key, value in given.items() if is_table(value)}
-        if "command" in given:
-            table = {key: given.get(key) for key in ("command", "args", "cwd")}
-            names = given.get("env_vars")
-            passed = {str(variable): f"${{{variable}}}" for variable in names} if is_array(names) else {}
-            table["env"] = tables.get("env", {}) | passed
-        else:
-            url = next((key for key in URLS if key in given), "url")
-            variables = tables.get("env_http_headers", {})
-            headers = tables.get("headers", {}) | {key: f"${{{held}}}" for key, held in variables.items()}
-            if variable := given.get("bearer_token_env_var"):
-                headers["Authorization"] = f"Bearer ${{{variable}}}"
-            table = {"url": given.get(url), "headers": headers}
-            kind = given.get("type", "sse" if url == "url" and self.host.url_is_sse else "http")
-            if kind == "sse":
-                table["transport"] = "sse"
-        seconds = given.get("timeout")
-        if isinstance(seconds, (int, float)):
-            table["timeout"] = seconds / 1000 if seconds > MOST_SECONDS else seconds
-        table = {key: self._filled(value) for key, value in table.items() if value} | {"enabled": False}
-        if not re.fullmatch(SERVER_NAME, name):
-            self.notes.append(f"named {name} there")
-            name = server_name(name)
-        try:
-            _, warnings = read_entry(name, table)
-            self.notes += [warning.removeprefix(f"servers.{name}: ") for warning in warnings]
-        except SettingsError as error:
-            problem = str(error).removeprefix(f"servers.{name}: ")
-        return HostEntry(name=name, place=place, table=table, notes=tuple(self.notes), problem=problem)
-
-    def _filled(self, value: object) -> object:
-        """Write the host's references in our form, wherever they stand; unknown ones stay."""
-        if is_table(value):
-            return {name: self._filled(member) for name, member in value.items()}
-        if is_array(value):
-            return [self._filled(element) for element in value]
-        if not isinstance(value, str):
-            return value
-        text = _BARE_REFERENCE.sub(r"${\1}", value) if self.host.has_bare_references else value
-        return _REFERENCE.sub(self._reference, text)
-
-    def _reference(self, match: re.Match[str]) -> str:
-        kind, name = match[1], match[2]
-        variable = re.sub(r"\W", "_", name)
+    def reference(match: re.Match[str]) -> str:
+        """Write a host's reference in our form; an unknown one stays."""
+        kind, held = match[1], match[2]
+        variable = re.sub(r"\W", "_", held)
         if kind == "input:":
             variable = variable.upper()
-            self.notes.append(f"set the environment variable {variable}, which {self.host.title} asks for")
-        elif name == "userHome":
+            notes.append(f"set the environment variable {variable}, which {host.title} asks for")
+        elif held == "userHome":
             variable = "HOME"
-        elif name.startswith("workspaceFolder"):
-            self.notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
+        elif held.startswith("workspaceFolder"):
+            notes.append("it depends on the host's open folder: replace ${workspaceFolder} by a path")
         return f"${{{variable}}}"
+
+    text = json.dumps({key: value for key, value in table.items() if value}, ensure_ascii=False)
+    text = _BARE_REFERENCE.sub(r"${\1}", text) if host.has_bare_references else text
+    table = {**json.loads(_REFERENCE.sub(reference, text)), "enabled": False}
+    if not re.fullmatch(SERVER_NAME, name):
+        notes.append(f"named {name} there")
+        name = server_name(name)
+    try:
+        _, warnings = read_entry(name, table)
+        notes += [warning.removeprefix(f"servers.{name}: ") for warning in warnings]
+    except SettingsError as error:
+        problem = str(error).removeprefix(f"servers.{name}: ")
+    return HostEntry(name=name, place=place, table=table, notes=tuple(notes), problem=problem)

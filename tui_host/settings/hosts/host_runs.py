@@ -1,8 +1,8 @@
 """How known hosts are started for one run with other addresses for their models and servers, without a word in their files.
 
-Each host has a function that reads where it goes to now, and returns a plan. A value that a host would take from one of its
-files is read from there, so that a request never goes to another vendor than without taps. Files of a project that its host
-may not trust are left alone, since naming their servers would start them.
+Each host has a function that reads where it goes to now, has taps put before that, and returns how it is sent to them. A
+value that a host would take from one of its files is read from there, so that a request never goes to another vendor than
+without taps. Files of a project that its host may not trust are left alone, since naming their servers would start them.
 
 Source: each host's documentation and, for Gemini CLI, Goose and Cline, its code, as of autumn 2026. Tried with Claude Code
 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0, opencode 1.18.33 and Cline 3.0.65.
@@ -13,98 +13,96 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TypeAlias
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.hosts.jsonc import parse
+from tui_host.settings.hosts.host_entries import value_in
+from tui_host.settings.hosts.known_hosts import folders_of
 from tui_host.settings.presets import PRESETS
+from tui_host.settings.save import write_private
 from tui_host.settings.table_reader import shown_path
 
 Table: TypeAlias = Mapping[str, JSON]
-ANTHROPIC, GOOGLE = "https://api.anthropic.com", "https://generativelanguage.googleapis.com"
-OPENAI, OLLAMA = "https://api.openai.com/v1", "http://127.0.0.1:11434"
-CODE_ASSIST, CHATGPT = "https://cloudcode-pa.googleapis.com", "https://chatgpt.com/backend-api/codex"
-ADDRESSES: Mapping[str, str] = {
-    "ANTHROPIC_API_BASE": ANTHROPIC,
-    "ANTHROPIC_BASE_URL": ANTHROPIC,
-    "ANTHROPIC_HOST": ANTHROPIC,
-    "CODE_ASSIST_ENDPOINT": CODE_ASSIST,
-    "DEEPSEEK_API_BASE": "https://api.deepseek.com/beta",
-    "GEMINI_API_BASE": GOOGLE,
-    "GOOGLE_GEMINI_BASE_URL": GOOGLE,
-    "GOOGLE_HOST": GOOGLE,
-    "OLLAMA_API_BASE": OLLAMA,
-    "OLLAMA_HOST": OLLAMA,
-    "OPENAI_API_BASE": OPENAI,
-    "OPENAI_BASE_URL": OPENAI,
-    "OPENAI_HOST": "https://api.openai.com",
-    "OPENROUTER_API_BASE": "https://openrouter.ai/api/v1",
-    "OPENROUTER_HOST": "https://openrouter.ai",
-}
+# An address, and the variables without which hosts go there.
+_USUAL = """
+https://api.openai.com/v1                 | OPENAI_BASE_URL OPENAI_API_BASE
+https://api.openai.com                    | OPENAI_HOST
+https://api.anthropic.com                 | ANTHROPIC_BASE_URL ANTHROPIC_API_BASE ANTHROPIC_HOST
+https://generativelanguage.googleapis.com | GOOGLE_GEMINI_BASE_URL GEMINI_API_BASE GOOGLE_HOST
+https://cloudcode-pa.googleapis.com       | CODE_ASSIST_ENDPOINT
+https://api.deepseek.com/beta             | DEEPSEEK_API_BASE
+http://127.0.0.1:11434                    | OLLAMA_API_BASE OLLAMA_HOST
+https://openrouter.ai/api/v1              | OPENROUTER_API_BASE
+https://openrouter.ai                     | OPENROUTER_HOST
+"""
+_ROWS = (row.split("|") for row in _USUAL.strip().split("\n"))
+ADDRESSES: Mapping[str, str] = {name: url.strip() for url, names in _ROWS for name in names.split()}
 """Where hosts go to if a variable is not set."""
-_OF_GOOSE = {
-    "anthropic": "ANTHROPIC_HOST",
-    "google": "GOOGLE_HOST",
-    "ollama": "OLLAMA_HOST",
-    "openai": "OPENAI_HOST",
-    "openrouter": "OPENROUTER_HOST",
+CHATGPT = "https://chatgpt.com/backend-api/codex"
+# By the names that a host gives to services.
+_SERVICES = {name: preset.base_url.text for name, preset in PRESETS.items()}
+_OF_OPENCODE = {
+    **_SERVICES,
+    "anthropic": f"{ADDRESSES['ANTHROPIC_HOST']}/v1",
+    "google": f"{ADDRESSES['GOOGLE_HOST']}/v1beta",
 }
-_OF_AIDER = ("OPENAI", "ANTHROPIC", "DEEPSEEK", "GEMINI", "OLLAMA", "OPENROUTER")
-_OF_OPENCODE = {"anthropic": f"{ANTHROPIC}/v1", "google": f"{GOOGLE}/v1beta"}
-_OF_CLINE = {"openai-native": OPENAI, "openai-codex": CHATGPT, "anthropic": ANTHROPIC, "gemini": GOOGLE}
+_OF_CLINE = {**_SERVICES, "openai-native": ADDRESSES["OPENAI_BASE_URL"], "openai-codex": CHATGPT}
+# Cline's files, and the variables that lead to others.
+_FILES_OF_CLINE = {
+    "providers.json": "CLINE_PROVIDER_SETTINGS_PATH",
+    "cline_mcp_settings.json": "CLINE_MCP_SETTINGS_PATH",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """What changes for a run: words behind the host's name, variables, and private files by name."""
+    """What changes for a run: words behind the host's name, and variables. `left` is what is not tapped, and why."""
 
     words: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
-    files: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunPlan:
-    """Where a host goes to, and how it is sent elsewhere: to addresses of the same keys, and to servers of the same names.
-
-    `override` also gets the folder of the files. The first model is the one that is in use where that is known.
-    """
-
-    models: Mapping[str, str]
-    override: Callable[[Mapping[str, str], Table, Path], Override]
-    servers: Table = field(default_factory=dict[str, JSON])  # in the form of `mcpServers`
-    left: str = ""  # what is not tapped, and why
+    left: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostStart:
-    """How a host is started."""
+    """How a host is started, and what puts taps before its models and servers: it returns them by the same keys.
+
+    Models are named first, with the one that is in use before others; servers in the form of `mcpServers`.
+    """
 
     words: tuple[str, ...]  # behind its name
     environment: Mapping[str, str]
-    folder: Path
+    private: Path  # a folder for the files of this run
+    llm_env: str = ""  # the variable that the person named for the model's address: no other is tapped
+    tap_models: Callable[[Mapping[str, str]], Mapping[str, str]]
+    tap_servers: Callable[[Table], Table]
 
-    @property
-    def home(self) -> Path:
-        """The person's home folder."""
-        home = self.environment.get("HOME", "")
-        if not home.startswith("/"):
-            raise SettingsError("no home folder is known", "HOME", "set HOME to an absolute path")
-        return Path(home)
+    def path(self, place: str, variable: str = "") -> Path:
+        """Return the path in a variable, else a place in a folder of `folders_of`, or in the project's."""
+        if given := self.environment.get(variable):
+            return Path(given)
+        folder, _, rest = place.partition("/")
+        return Path(folders_of(self.environment)[folder], rest) if folder.startswith("{") else Path(place)
 
-    def place(self, variable: str, default: str) -> Path:
-        """Return the path in a variable, else one in the home folder."""
-        return Path(self.environment.get(variable) or self.home / default)
+    def read(self, place: str, variable: str = "") -> Table:
+        """Return what a JSON or TOML file says; nothing without one. Raises a SettingsError if it is neither."""
+        path = self.path(place, variable)
+        text = path.read_text("utf-8-sig", "replace") if path.is_file() else ""
+        return table_at(value_in(text, shown_path(path), is_toml=path.suffix == ".toml"))
+
+    def written(self, name: str, content: Table) -> str:
+        """Write a file for this run and return its path."""
+        path = self.private / name
+        write_private(path, json.dumps(content, ensure_ascii=False).encode())
+        return str(path)
 
     def address(self, variable: str, *places: str) -> str:
         """Return the address in a variable, else in the files whose lines set one, else what is usual."""
         found = self.environment.get(variable, "")
-        for place in places:
-            path = self.home / place
+        for path in map(self.path, places):
             text = path.read_text("utf-8", "replace") if path.is_file() else ""
             match = re.search(rf"(?m)^\s*(?:export )?{variable}\s*[=:]\s*[\"']?([^\s\"'#]+)", text)
             found = found or (match[1] if match else "")
@@ -126,20 +124,8 @@ def table_at(value: JSON, *keys: str) -> Table:
     return value if isinstance(value, Mapping) else {}
 
 
-def _read(path: Path) -> Table:
-    """Return what a JSON or TOML file of a host says; nothing without one. Raises a SettingsError if it is neither."""
-    if not path.is_file():
-        return {}
-    text = path.read_text("utf-8-sig", "replace")
-    if path.suffix != ".toml":
-        return table_at(parse(text, shown_path(path)).value)
-    try:
-        return table_at(json.loads(json.dumps(tomllib.loads(text), default=str)))
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"not TOML: {error}", shown_path(path), "fix it first") from None
-
-
-def _text(value: JSON) -> str:
+def _text_at(table: Table, *keys: str) -> str:
+    value = table_at(table, *keys[:-1]).get(keys[-1])
     return value if isinstance(value, str) else ""
 
 
@@ -147,201 +133,155 @@ def _list(value: JSON) -> Sequence[JSON]:
     return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
 
 
-def _by_variables(addresses: Mapping[str, str], _servers: Table, _folder: Path) -> Override:
-    return Override(variables=addresses)
+def _merged(*tables: Table) -> Table:
+    """Merge tables, those within them too; a later value wins."""
+    whole = dict[str, JSON]()
+    for table in tables:
+        for key, value in table.items():
+            whole[key] = _merged(table_at(whole.get(key)), value) if isinstance(value, Mapping) else value
+    return whole
 
 
-def _claude_code(start: HostStart) -> RunPlan:
+def _claude_code(start: HostStart) -> Override:
     """Servers of `--mcp-config` go before those of the same name; settings go before the environment, and `--settings` before them."""
-    name, own = "ANTHROPIC_BASE_URL", start.place("CLAUDE_CONFIG_DIR", ".claude")
-    settings = [
-        own / "settings.json",
-        *(start.folder / ".claude" / each for each in ("settings.json", "settings.local.json")),
-    ]
-    written = [url for path in settings if (url := _text(table_at(_read(path), "env").get(name)))]
-    path = start.place("CLAUDE_CONFIG_DIR", "") / ".claude.json"
-    config = _read(path)
-    folders = (table_at(config, "projects", str(each)) for each in (start.folder, *start.folder.parents))
+    name = "ANTHROPIC_BASE_URL"
+    settings = ("{claude settings}/settings.json", ".claude/settings.json", ".claude/settings.local.json")
+    written = [url for place in settings if (url := _text_at(start.read(place), "env", name))]
+    addresses = start.tap_models({name: (written or [start.address(name)])[-1]})
+    config = start.read("{claude}/.claude.json")
+    folders = (table_at(config, "projects", str(each)) for each in (Path.cwd(), *Path.cwd().parents))
     project = next(filter(None, folders), table_at(None))
     approved, off = _list(project.get("enabledMcpjsonServers")), _list(project.get("disabledMcpServers"))
-    shared = table_at(_read(start.folder / ".mcp.json") if approved else None, "mcpServers")
+    shared = table_at(start.read(".mcp.json") if approved else None, "mcpServers")
     servers = {key: value for key, value in shared.items() if key in approved}
     servers |= {**table_at(config, "mcpServers"), **table_at(project, "mcpServers")}
-    servers = {key: value for key, value in servers.items() if key not in off}
-
-    def override(addresses: Mapping[str, str], tapped: Table, folder: Path) -> Override:
-        words = [f"--mcp-config={folder / 'mcp.json'}"] if tapped else []
-        words += [f"--settings={json.dumps({'env': addresses})}"] if written and addresses else []
-        return Override(words=tuple(words), variables=addresses, files={"mcp.json": {"mcpServers": tapped}})
-
-    return RunPlan(models={name: (written or [start.address(name)])[-1]}, override=override, servers=servers)
+    tapped = start.tap_servers({key: value for key, value in servers.items() if key not in off})
+    words = [f"--mcp-config={start.written('mcp.json', {'mcpServers': tapped})}"] if tapped else []
+    words += [f"--settings={json.dumps({'env': addresses})}"] if written and addresses else []
+    return Override(words=tuple(words), variables=addresses)
 
 
-def _codex(start: HostStart) -> RunPlan:
+def _codex(start: HostStart) -> Override:
     """Options of `-c` go before `config.toml`. A provider of our own stands in for the built-in one, which cannot be changed."""
-    own = start.place("CODEX_HOME", ".codex")
-    config = _read(own / "config.toml")
-    provider = _text(config.get("model_provider")) or "openai"
-    url = _text(table_at(config, "model_providers", provider).get("base_url"))
-    is_own = not url
-    if is_own:
-        login = _read(own / "auth.json")
-        is_chatgpt = bool(login.get("tokens")) and not (
-            login.get("OPENAI_API_KEY") or "OPENAI_API_KEY" in start.environment
-        )
-        usual = CHATGPT if is_chatgpt else start.address("OPENAI_BASE_URL", str(own / ".env"))
-        url = _text(config.get("openai_base_url")) or usual
-
-    def override(addresses: Mapping[str, str], tapped: Table, _folder: Path) -> Override:
-        options: dict[str, JSON] = {}
-        for key, address in addresses.items():
-            options[f"model_providers.{key}.base_url"] = address
-            if is_own:
-                options |= {"model_provider": key, f"model_providers.{key}.name": "OpenAI"}
-                options |= {
-                    f"model_providers.{key}.wire_api": "responses",
-                    f"model_providers.{key}.requires_openai_auth": True,
-                }
-        for name, server in tapped.items():
-            changed = {key: value for key, value in table_at(server).items() if key in {"command", "args", "url"}}
-            options |= {f"mcp_servers.{name}.{key}": value for key, value in changed.items()}
-        words = (
-            word for key, value in options.items() for word in ("-c", f"{key}={json.dumps(value, ensure_ascii=False)}")
-        )
-        return Override(words=tuple(words))
-
-    servers = table_at(config, "mcp_servers")
-    named = {name: server for name, server in servers.items() if re.fullmatch(r"[\w-]+", name)}
-    return RunPlan(models={"tui-host" if is_own else provider: url}, override=override, servers=named)
+    config, own = start.read("{codex}/config.toml"), dict[str, JSON]()
+    key = _text_at(config, "model_provider") or "openai"
+    url = _text_at(config, "model_providers", key, "base_url")
+    if not url:
+        key, login = "tui-host", start.read("{codex}/auth.json")
+        has_key = login.get("OPENAI_API_KEY") or "OPENAI_API_KEY" in start.environment
+        usual = CHATGPT if login.get("tokens") and not has_key else start.address("OPENAI_BASE_URL", "{codex}/.env")
+        url = _text_at(config, "openai_base_url") or usual
+        own = {"name": "OpenAI", "wire_api": "responses", "requires_openai_auth": True}
+    options = dict[str, JSON]()
+    for address in start.tap_models({key: url}).values():
+        options = {f"model_providers.{key}.{name}": value for name, value in {"base_url": address, **own}.items()}
+        options |= {"model_provider": key} if own else {}
+    named = {name: each for name, each in table_at(config, "mcp_servers").items() if re.fullmatch(r"[\w-]+", name)}
+    for name, server in start.tap_servers(named).items():
+        changed = {each: value for each, value in table_at(server).items() if each in {"command", "args", "url"}}
+        options |= {f"mcp_servers.{name}.{each}": value for each, value in changed.items()}
+    words = (("-c", f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in options.items())
+    return Override(words=tuple(word for pair in words for word in pair))
 
 
-def _gemini_cli(start: HostStart) -> RunPlan:
+def _gemini_cli(start: HostStart) -> Override:
     """The system's settings go before all others, server by server. With a base URL alone, a login would be refused."""
-    own = start.place("GEMINI_CLI_HOME", "") / ".gemini"
-    settings = _read(own / "settings.json")
-    is_mac = sys.platform == "darwin"
-    usual = "/Library/Application Support/GeminiCli/settings.json" if is_mac else "/etc/gemini-cli/settings.json"
-    system = _read(start.place("GEMINI_CLI_SYSTEM_SETTINGS_PATH", usual))
-    login = _text(table_at(settings, "security", "auth").get("selectedType")) or "gemini-api-key"
+    settings, file = start.read("{gemini}/.gemini/settings.json"), "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
+    folder = "/Library/Application Support/GeminiCli" if sys.platform == "darwin" else "/etc/gemini-cli"
+    system = start.read(f"{folder}/settings.json", file)
+    login = _text_at(settings, "security", "auth", "selectedType") or "gemini-api-key"
     name = "GOOGLE_GEMINI_BASE_URL" if login == "gemini-api-key" else "CODE_ASSIST_ENDPOINT"
-
-    def override(addresses: Mapping[str, str], tapped: Table, folder: Path) -> Override:
-        security = table_at(system, "security")
-        auth = {"selectedType": login, **table_at(security, "auth")}
-        changed = {**system, "security": {**security, "auth": auth}}
-        changed["mcpServers"] = {**table_at(system, "mcpServers"), **tapped}
-        variables = {**addresses, "GEMINI_CLI_SYSTEM_SETTINGS_PATH": str(folder / "settings.json")}
-        return Override(variables=variables, files={"settings.json": changed})
-
-    url = start.address(name, str(start.folder / ".gemini/.env"), str(start.folder / ".env"), str(own / ".env"), ".env")
-    left = (
-        "servers of the project's .gemini/settings.json"
-        if _read(start.folder / ".gemini/settings.json").get("mcpServers")
-        else ""
+    places = (".gemini/.env", ".env", "{gemini}/.gemini/.env", "{home}/.env")
+    addresses = start.tap_models({name: start.address(name, *places)})
+    servers = {**table_at(settings, "mcpServers"), **table_at(system, "mcpServers")}
+    changed = _merged({"security": {"auth": {"selectedType": login}}}, system)
+    changed = {**changed, "mcpServers": {**table_at(system, "mcpServers"), **start.tap_servers(servers)}}
+    has_more = start.read(".gemini/settings.json").get("mcpServers")
+    return Override(
+        variables={**addresses, file: start.written("settings.json", changed)},
+        left="servers of the project's .gemini/settings.json" if has_more else "",
     )
-    return RunPlan(models={name: url}, override=override, servers=table_at(settings, "mcpServers"), left=left)
 
 
-def _opencode(start: HostStart) -> RunPlan:
+def _opencode(start: HostStart) -> Override:
     """The variable with a configuration goes before all files. A provider is tapped if it is configured, or its key is known."""
-    config: dict[str, dict[str, JSON]] = {"provider": {}, "mcp": {}}
-    folders = [start.place("XDG_CONFIG_HOME", ".config") / "opencode", *reversed(start.folder.parents), start.folder]
-    paths = [folder / f"{name}" for folder in folders for name in ("config.json", "opencode.json", "opencode.jsonc")]
+    variable = "OPENCODE_CONFIG_CONTENT"
+    content = table_at(value_in(start.environment.get(variable, ""), variable))
+    folders = ("{xdg config}/opencode", *map(str, reversed((Path.cwd(), *Path.cwd().parents))))
+    places = [f"{folder}/{name}" for folder in folders for name in ("config.json", "opencode.json", "opencode.jsonc")]
     if given := start.environment.get("OPENCODE_CONFIG"):
-        paths.insert(3, Path(given))
-    texts = [_read(path) for path in paths]
-    content = table_at(parse(start.environment.get("OPENCODE_CONFIG_CONTENT", ""), "OPENCODE_CONFIG_CONTENT").value)
-    models = [start.option("-m", "--model")]
-    for part in (*texts, content):
-        config = {key: {**config[key], **table_at(part, key)} for key in config}
-        models += [_text(part.get("model")), _text(part.get("small_model"))]
-    logins = _read(start.place("XDG_DATA_HOME", ".local/share") / "opencode" / "auth.json")
-    named = [model.partition("/")[0] for model in models if model]
-    named += [name for name, login in logins.items() if table_at(login).get("type") == "api"]
-    named += [
-        name for name, preset in PRESETS.items() if preset.key_variable and preset.key_variable in start.environment
-    ]
-    addresses: dict[str, str] = {}
-    for name in dict.fromkeys((*named, *config["provider"])):
-        preset = PRESETS.get(name)
-        usual = _OF_OPENCODE.get(name) or (preset.base_url.text if preset else "")
-        url = _text(table_at(config["provider"], name, "options").get("baseURL")) or usual
-        if url and "{" not in url:
-            addresses[name] = url
-
-    def override(tapped_models: Mapping[str, str], tapped: Table, _folder: Path) -> Override:
-        provider = {name: {"options": {"baseURL": url}} for name, url in tapped_models.items()}
-        mcp = dict[str, JSON]()
-        for name, server in tapped.items():
-            entry = {key: value for key, value in table_at(server).items() if key not in {"command", "args"}}
-            words = [table_at(server).get("command"), *_list(table_at(server).get("args"))]
-            mcp[name] = {**entry, "command": words} if "command" in table_at(server) else entry
-        changed = {
-            **content,
-            "provider": {**table_at(content, "provider"), **provider},
-            "mcp": {**table_at(content, "mcp"), **mcp},
-        }
-        return Override(variables={"OPENCODE_CONFIG_CONTENT": json.dumps(changed)})
-
-    servers = dict[str, JSON]()
-    for name, server in config["mcp"].items():
-        words = _list(table_at(server).get("command"))
-        servers[name] = {**table_at(server), "command": words[0], "args": words[1:]} if words else server
-    return RunPlan(models=addresses, override=override, servers=servers)
+        places.insert(3, given)
+    config = _merged(*map(start.read, places), content)
+    models = (start.option("-m", "--model"), _text_at(config, "model"), _text_at(config, "small_model"))
+    named = [model.partition("/")[0] for model in models]
+    logins = start.read("{xdg data}/opencode/auth.json")
+    named += [name for name in logins if _text_at(logins, name, "type") == "api"]
+    named += [name for name, preset in PRESETS.items() if preset.key_variable in start.environment]
+    providers = table_at(config, "provider")
+    found = {
+        name: _text_at(providers, name, "options", "baseURL") or _OF_OPENCODE.get(name, "")
+        for name in (*named, *providers)
+    }
+    addresses = start.tap_models({name: url for name, url in found.items() if url and "{" not in url})
+    servers, mcp = dict[str, JSON](), dict[str, JSON]()
+    for name, server in table_at(config, "mcp").items():  # whose command is a list with its arguments
+        command, *args = _list(table_at(server).get("command")) or [None]
+        servers[name] = {**table_at(server), "command": command, "args": args} if command else server
+    for name, server in start.tap_servers(servers).items():
+        entry = dict(table_at(server))
+        words = [entry.get("command"), *_list(entry.pop("args", None))]
+        mcp[name] = {**entry, "command": words} if "command" in entry else entry
+    provider: Table = {name: {"options": {"baseURL": url}} for name, url in addresses.items()}
+    return Override(variables={variable: json.dumps(_merged(content, {"provider": provider, "mcp": mcp}))})
 
 
-def _goose(start: HostStart) -> RunPlan:
+def _goose(start: HostStart) -> Override:
     """Variables go before `config.yaml`, of which the lines of the first level are read."""
-    file = str(start.place("XDG_CONFIG_HOME", ".config") / "goose" / "config.yaml")
+    file = "{xdg config}/goose/config.yaml"
     provider = start.address("GOOSE_PROVIDER", file)
-    if provider not in _OF_GOOSE:
-        raise SettingsError(
-            f"Goose uses the provider {provider or 'of its first start'}", "tap run", "give --llm-env NAME"
-        )
-    name = _OF_GOOSE[provider]
-    return RunPlan(models={name: start.address(name, file)}, override=_by_variables, left="its extensions")
+    name = f"{provider.upper()}_HOST"
+    if name not in ADDRESSES and not start.llm_env:
+        what = f"Goose uses the provider {provider or 'of its first start'}"
+        raise SettingsError(what, "tap run", "give --llm-env NAME")
+    return Override(variables=start.tap_models({name: start.address(name, file)}), left="its extensions")
 
 
-def _aider(start: HostStart) -> RunPlan:
+def _aider(start: HostStart) -> Override:
     """It has no servers. A `.env` file or an option of its own goes before the variables, and so past the tap."""
-    names = [f"{name}_API_BASE" for name in _OF_AIDER]
-    return RunPlan(models={name: start.address(name) for name in names}, override=_by_variables)
+    names = [name for name in ADDRESSES if name.endswith("_API_BASE")]
+    return Override(variables=start.tap_models({name: start.address(name) for name in names}))
 
 
-def _cline(start: HostStart) -> RunPlan:
+def _cline(start: HostStart) -> Override:
     """Two variables lead to other files of providers and servers. A new login would be lost with a copy: such a provider is left.
 
     Its hub is not used: that is a process of its own, which would outlive the run with the run's files, or began without them.
     """
-    data = start.place("CLINE_DATA_DIR", ".cline/data") / "settings"
-    providers = _read(start.place("CLINE_PROVIDER_SETTINGS_PATH", str(data / "providers.json")))
-    name = start.option("-P", "--provider") or _text(providers.get("lastUsedProvider"))
+    places = {f"{{cline}}/settings/{file}": variable for file, variable in _FILES_OF_CLINE.items()}
+    providers, servers = (start.read(*place) for place in places.items())
+    name = start.option("-P", "--provider") or _text_at(providers, "lastUsedProvider")
     settings = table_at(providers, "providers", name, "settings")
-    preset = PRESETS.get(name)
-    url = _text(settings.get("baseUrl")) or _OF_CLINE.get(name) or (preset.base_url.text if preset else "")
+    url = _text_at(settings, "baseUrl") or _OF_CLINE.get(name, "")
     if not settings.get("apiKey") and name != "ollama":
         url = ""
-    servers = table_at(
-        _read(start.place("CLINE_MCP_SETTINGS_PATH", str(data / "cline_mcp_settings.json"))), "mcpServers"
+    addresses = start.tap_models({name: url} if url else {})
+    tapped = start.tap_servers(table_at(servers, "mcpServers"))
+    copied: Table = {"providers": {name: {"settings": {"baseUrl": addresses.get(name)}}}}
+    files = {"providers.json": _merged(providers, copied)} if addresses else {}
+    files |= (
+        {"cline_mcp_settings.json": {"mcpServers": {**table_at(servers, "mcpServers"), **tapped}}} if tapped else {}
+    )
+    return Override(
+        variables={
+            "CLINE_SESSION_BACKEND_MODE": "local",
+            **{_FILES_OF_CLINE[file]: start.written(file, content) for file, content in files.items()},
+        },
+        left="" if url else f"its provider {name or '(none)'}, which has no key of its own",
     )
 
-    def override(addresses: Mapping[str, str], tapped: Table, folder: Path) -> Override:
-        files, variables = dict[str, JSON](), {"CLINE_SESSION_BACKEND_MODE": "local"}
-        if addresses:
-            entry = {**table_at(providers, "providers", name), "settings": {**settings, "baseUrl": addresses[name]}}
-            copy = {**providers, "providers": {**table_at(providers, "providers"), name: entry}}
-            files["providers.json"] = copy
-            variables["CLINE_PROVIDER_SETTINGS_PATH"] = str(folder / "providers.json")
-        if tapped:
-            files["cline_mcp_settings.json"] = {"mcpServers": {**servers, **tapped}}
-            variables["CLINE_MCP_SETTINGS_PATH"] = str(folder / "cline_mcp_settings.json")
-        return Override(variables=variables, files=files)
 
-    left = "" if url else f"its provider {name or '(none)'}, which has no key of its own"
-    return RunPlan(models={name: url} if url else {}, override=override, servers=servers, left=left)
-
-
-RUNS: Mapping[str, Callable[[HostStart], RunPlan]] = {
+Run: TypeAlias = Callable[[HostStart], Override]
+RUNS: Mapping[str, Run] = {
     "claude": _claude_code,
     "claude-code": _claude_code,
     "codex": _codex,
@@ -357,23 +297,12 @@ RUNS: Mapping[str, Callable[[HostStart], RunPlan]] = {
 """By the names of programs and packages."""
 
 
-def _name(word: str) -> str:
-    return PurePath(word).name.partition("@")[0].removesuffix(".js")
-
-
-def host_in(command: Sequence[str]) -> int | None:
-    """Return the place of a known host in a command: its first word, or behind a launcher such as `npx -y`; None if unknown."""
+def host_in(command: Sequence[str]) -> tuple[int, Run | None]:
+    """Return the place of a known host in a command, its first word or one behind a launcher such as `npx -y`, and its function."""
     for at, word in enumerate(command[:4]):
-        if _name(word) in RUNS:
-            return at
+        name = PurePath(word).name.partition("@")[0].removesuffix(".js")
+        if name in RUNS:
+            return at, RUNS[name]
         if at and not word.startswith("-"):
             break
-    return None
-
-
-def plan_of(command: Sequence[str], environment: Mapping[str, str], folder: Path) -> RunPlan:
-    """Return the plan of a host in a command, for an unknown one without models and servers."""
-    at = host_in(command)
-    if at is None:
-        return RunPlan(models={}, override=_by_variables)
-    return RUNS[_name(command[at])](HostStart(words=tuple(command[at + 1 :]), environment=environment, folder=folder))
+    return 0, None

@@ -25,6 +25,16 @@ _CLINES = (*_VSCODES, "{config}/Cursor", "{config}/Windsurf", "{home}/.cursor-se
 _OF_CLINE = "User/globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json"
 
 _MCP_SERVERS = (("mcpServers",),)
+# What a pattern begins with, a variable that leads to the folder, and where else in the home folder it is.
+_FOLDERS = (
+    ("{claude}", "CLAUDE_CONFIG_DIR", ""),
+    ("{claude settings}", "CLAUDE_CONFIG_DIR", "/.claude"),
+    ("{cline}", "CLINE_DATA_DIR", "/.cline/data"),
+    ("{codex}", "CODEX_HOME", "/.codex"),
+    ("{gemini}", "GEMINI_CLI_HOME", ""),
+    ("{xdg config}", "XDG_CONFIG_HOME", "/.config"),
+    ("{xdg data}", "XDG_DATA_HOME", "/.local/share"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +57,16 @@ HOSTS = (
         "claude-code",
         "Claude Code",
         ("{claude}/.claude.json",),
-        project_file=".mcp.json",
-        servers=(*_MCP_SERVERS, ("projects", ANY, "mcpServers")),
+        ".mcp.json",
+        (*_MCP_SERVERS, ("projects", ANY, "mcpServers")),
     ),
-    KnownHost("cursor", "Cursor", ("{home}/.cursor/mcp.json",), project_file=".cursor/mcp.json"),
+    KnownHost("cursor", "Cursor", ("{home}/.cursor/mcp.json",), ".cursor/mcp.json"),
     KnownHost(
         "vscode",
         "VS Code",
         tuple(f"{folder}/User/{name}" for name in ("mcp.json", "profiles/*/mcp.json") for folder in _VSCODES),
-        project_file=".vscode/mcp.json",
-        servers=(("servers",), ("mcp", "servers"), *_MCP_SERVERS),
+        ".vscode/mcp.json",
+        (("servers",), ("mcp", "servers"), *_MCP_SERVERS),
     ),
     KnownHost(
         "cline",
@@ -69,19 +79,12 @@ HOSTS = (
         "gemini-cli",
         "Gemini CLI",
         ("{gemini}/.gemini/settings.json",),
-        project_file=".gemini/settings.json",
+        ".gemini/settings.json",
         url_is_sse=True,
         has_bare_references=True,
     ),
     KnownHost("lm-studio", "LM Studio", ("{home}/.lmstudio/mcp.json", "{home}/.cache/lm-studio/mcp.json")),
-    KnownHost(
-        "codex",
-        "Codex",
-        ("{codex}/config.toml",),
-        project_file=".codex/config.toml",
-        servers=(("mcp_servers",),),
-        is_toml=True,
-    ),
+    KnownHost("codex", "Codex", ("{codex}/config.toml",), ".codex/config.toml", (("mcp_servers",),), is_toml=True),
 )
 TAPPED = tuple(host for host in HOSTS if not host.is_toml)
 PASTED = KnownHost("", "", (), servers=(*(keys for host in HOSTS for keys in host.servers), ("context_servers",), ()))
@@ -99,23 +102,23 @@ def known_host(typed: str) -> KnownHost:
     return names[name]
 
 
-def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
-    """Return a host's existing files, or without any the file that it would create."""
+def folders_of(environment: Mapping[str, str], platform: str = sys.platform) -> Mapping[str, str]:
+    """Return the folders in which hosts keep files, by the names that patterns begin with."""
     home = environment.get("HOME", "")
     if not home.startswith("/"):
-        raise SettingsError("no home folder is known", "HOME", "set HOME to an absolute path, or give --file FILE")
-    config = environment.get("XDG_CONFIG_HOME", "")
-    if platform == "darwin":
-        config = f"{home}/Library/Application Support"
-    elif not config.startswith("/"):
-        config = f"{home}/.config"
-    folders = {
+        raise SettingsError("no home folder is known", "HOME", "set HOME to an absolute path")
+    folders = {name: environment.get(variable) or f"{home}{usual}" for name, variable, usual in _FOLDERS}
+    config = folders["{xdg config}"] if folders["{xdg config}"].startswith("/") else f"{home}/.config"
+    return {
+        **folders,
         "{home}": home,
-        "{config}": config,
-        "{claude}": environment.get("CLAUDE_CONFIG_DIR") or home,
-        "{codex}": environment.get("CODEX_HOME") or f"{home}/.codex",
-        "{gemini}": environment.get("GEMINI_CLI_HOME") or home,
+        "{config}": f"{home}/Library/Application Support" if platform == "darwin" else config,
     }
+
+
+def files_of(host: KnownHost, environment: Mapping[str, str], platform: str = sys.platform) -> list[Path]:
+    """Return a host's existing files, or without any the file that it would create."""
+    folders = folders_of(environment, platform)
     patterns = [pattern.split("/", 1) for pattern in host.files]
     existing = [path for name, rest in patterns for path in sorted(Path(folders[name]).glob(rest))]
     (name, rest), *_ = patterns
