@@ -19,7 +19,7 @@ from tui_host.cli.commands.tap_install import own_program, tell_left
 from tui_host.errors import SettingsError, TuiHostError
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import URLS, servers_in
-from tui_host.settings.hosts.host_runs import ADDRESSES, HostStart, Override, Run, Table, host_in, table_at
+from tui_host.settings.hosts.host_runs import HostStart, Override, Run, Table, host_in, table_at
 from tui_host.settings.hosts.known_hosts import HOSTS, PASTED
 from tui_host.settings.paths import DATABASE, data_dir
 from tui_host.settings.presets import service_at
@@ -82,9 +82,16 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
             taps.append(RunTap(wire, name, upstream, str(folder), said.append, notices.fileno()))
             return taps[-1]
 
-        words = args.server[place + 1 :]
-        override = _override(args, words, host, environment, tap, program, Path(private))
-        command = [*args.server[: place + 1], *override.words, *words]
+        start = HostStart(
+            words=tuple(args.server[place + 1 :]),
+            environment=environment,
+            private=Path(private),
+            llm_env=args.llm_env or "",
+            tap_models=partial(_tapped_models, tap=tap, upstream=args.upstream or "", named=args.llm_env or ""),
+            tap_servers=partial(_tapped_servers, tap=tap, program=program),
+        )
+        override = _override(host, start)
+        command = [*args.server[: place + 1], *override.words, *start.words]
         if args.mcp_config:
             _replace(args.mcp_config, _tapped_copy(Path(args.mcp_config), Path(private), program), command)
         try:
@@ -102,38 +109,11 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
     return os.waitstatus_to_exitcode(status)
 
 
-def _override(
-    args: Namespace,
-    words: Sequence[str],
-    host: Run | None,
-    environment: Mapping[str, str],
-    tap: _Tap,
-    program: Sequence[str],
-    private: Path,
-) -> Override:
+def _override(host: Run | None, start: HostStart) -> Override:
     """Make the taps before models and servers behind URLs, and return how the host is sent to all taps."""
-
-    def to_taps(models: Mapping[str, str]) -> Mapping[str, str]:
-        upstreams = {key: args.upstream or url for key, url in models.items()}
-        if missing := [key for key, url in upstreams.items() if not url]:
-            raise SettingsError(f"{missing[0]} is not set", "tap run", "name the model's API with --upstream URL")
-        # One tap for each address. The first one's session begins with the run.
-        tapped = {url: tap("llm", url, "").url for url in dict.fromkeys(upstreams.values())}
-        return {key: tapped[url] for key, url in upstreams.items()}
-
-    named, override, variables = args.llm_env, Override(), dict[str, str]()
-    if named:
-        variables |= to_taps({named: environment.get(named) or ADDRESSES.get(named, "")})
-    if host is not None:
-        start = HostStart(
-            words=tuple(words),
-            environment=environment,
-            private=private,
-            llm_env=named or "",
-            tap_models=(lambda _: {}) if named else to_taps,
-            tap_servers=partial(_tapped_servers, tap=tap, program=program),
-        )
-        override = host(start)
+    named, environment = start.llm_env, start.environment
+    variables = dict(start.tap_models({named: start.address(named)} if named else {}))
+    override = Override() if host is None else host(start)
     if override.left:
         diagnostics.tell(f"left without a tap: {override.left}")
     variables |= override.variables
@@ -141,6 +121,16 @@ def _override(
         exempt = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
         variables |= dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(filter(None, (exempt, "127.0.0.1"))))
     return Override(words=override.words, variables=variables)
+
+
+def _tapped_models(models: Mapping[str, str], *, tap: _Tap, upstream: str, named: str) -> Mapping[str, str]:
+    """Return the addresses of taps before models; of the one variable that is named, and before one upstream, if so."""
+    upstreams = {key: upstream or url for key, url in models.items() if key == (named or key)}
+    if missing := [key for key, url in upstreams.items() if not url]:
+        raise SettingsError(f"{missing[0]} is not set", "tap run", "name the model's API with --upstream URL")
+    # One tap for each address. The first one's session begins with the run.
+    tapped = {url: tap("llm", url, "").url for url in dict.fromkeys(upstreams.values())}
+    return {key: tapped[url] for key, url in upstreams.items()}
 
 
 def _tapped_servers(servers: Table, *, tap: _Tap, program: Sequence[str]) -> Table:

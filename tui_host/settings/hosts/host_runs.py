@@ -216,7 +216,7 @@ def _opencode(start: HostStart) -> Override:
     named = [model.partition("/")[0] for model in models]
     logins = start.read("{xdg data}/opencode/auth.json")
     named += [name for name in logins if _text_at(logins, name, "type") == "api"]
-    named += [name for name, preset in PRESETS.items() if preset.key_variable in start.environment]
+    named += [name for name, preset in PRESETS.items() if (preset.key_variable or "") in start.environment]
     providers = table_at(config, "provider")
     found = {
         name: _text_at(providers, name, "options", "baseURL") or _OF_OPENCODE.get(name, "")
