@@ -11,6 +11,7 @@ import pytest
 from tests.settings.reading import read
 from tui_host.settings import schema
 from tui_host.settings.environment_references import resolve
+from tui_host.settings.key_names import DEFAULT_KEYS
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.model_options import SETTABLE
 from tui_host.settings.paths import shipped
@@ -31,7 +32,7 @@ PARTS = {
     schema.StoreLimits: "## `[limits]",
     schema.Ui: "## `[limits]",
 }
-ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui"}
+ELSEWHERE = {"providers", "servers", "profiles", "rules", "limits", "store", "ui", "keys"}
 """Tables of the top, which have parts of their own."""
 
 
@@ -51,7 +52,7 @@ def test_every_setting_is_documented_with_its_default(record: type) -> None:
 
 
 def test_every_word_that_a_key_takes_is_documented() -> None:
-    words = [*PRESETS, *SETTABLE, *schema.DIALECTS, *schema.BUNDLED, *schema.PROTOCOLS[:8]]
+    words = [*DEFAULT_KEYS, *PRESETS, *SETTABLE, *schema.DIALECTS, *schema.BUNDLED, *schema.PROTOCOLS[:8]]
     words += [word for kind in (schema.Transport, schema.Mode, schema.Action) for word in get_args(kind)]
     assert [word for word in words if not re.search(rf'`"?{re.escape(word)}"?`', DOCUMENT)] == []
 

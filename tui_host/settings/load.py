@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from tui_host.settings import paths, tables
 from tui_host.settings.frozen import Frozen
+from tui_host.settings.key_names import read_keys
 from tui_host.settings.mistakes import Report, nearest, shown, wrong_choice
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.rules import RULES_FILE, all_rules
@@ -64,6 +65,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
     model = start.value("model", arguments.model, start.model, profile.model)
     protocol = start.value("protocol", arguments.protocol, start.protocol, profile.protocol) or PROTOCOLS[0]
     tables.check_patterns(arguments.allow, report)
+    keys = read_keys(files.config.inner("keys"))
     limits, ui = settings.limits, settings.ui
     if arguments.steps is not None:
         limits = replace(limits, steps=arguments.steps)
@@ -79,6 +81,7 @@ def load(arguments: Overrides, environment: Mapping[str, str]) -> Settings:
         allow=arguments.allow,
         limits=limits,
         ui=ui,
+        keys=keys,
         notices=tuple(dict.fromkeys(report.notices)),
         default_servers=are_bundled and arguments.only_server is None,
         fixed=fixed.union(key for key in ("model", "protocol", "profile") if key in files.config.data),

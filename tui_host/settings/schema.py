@@ -258,6 +258,7 @@ class Settings(Frozen):
     limits: TurnLimits = setting(TurnLimits(), doc="limits of a turn")
     store: StoreLimits = setting(StoreLimits(), doc="how long sessions are stored")
     ui: Ui = setting(Ui(), doc="the appearance of the app")
+    keys: Mapping[str, str] = setting({}, apart=True, doc="the keys of actions of the app, joined by commas")
     config_dir: Path
     data_dir: Path
     config_file: Path | None = None

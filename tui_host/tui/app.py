@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import App, SystemCommand
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.filter import LineFilter
 from textual.screen import Screen
 from textual.widget import Widget
@@ -23,17 +23,18 @@ from typing_extensions import override
 from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.settings.key_names import PLACES
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.alerts import Alerts
 from tui_host.tui.exit_filter import ExitFilter
-from tui_host.tui.keys import ACTIONS, Key, keys_of, kinds_at
+from tui_host.tui.keys import ACTIONS, Key, bound, choose, key_of, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.palette import Palette
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
+from tui_host.tui.widgets import status_lines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
-from tui_host.tui.widgets.status_lines import StatusLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,16 +72,19 @@ class TuiHost(App[int]):
     TITLE = "tui-host"
     ENABLE_COMMAND_PALETTE = True
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Palette}
-    COMMAND_PALETTE_BINDING = "ctrl+p"
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(a.key, a.by_key or a.action, a.name, priority=a.key != "ctrl+c", id=a.name)
+        bound(a.key, a.by_key or a.action, a.name, priority=a.key != "copy")
         for a in ACTIONS
-        if a.key and a.is_bound
+        if a.key in PLACES["everywhere"]
     ]
 
     def __init__(self, host: Host, begin: Callable[[], Session] | None = None, reading: str = "") -> None:
+        choose(host.settings.keys)
+        for made in (status_lines.keys, status_lines.asked_keys):
+            made.cache_clear()
         super().__init__()
+        self.set_keymap(host.settings.keys)
         self.host = host  # the host that owns sessions, servers and the recorder
         self._begin = begin or host.sessions.new  # makes the session that is shown first
         self.crash: TuiHostError | None = None  # to report after the app has ended because of a bug
@@ -319,7 +323,7 @@ class TuiHost(App[int]):
 
     def on_line_view_hinted(self, event: LineView.Hinted) -> None:
         """Show words in place of the keys for two seconds."""
-        for keys in self.screen.query("#keys, #page-keys").results(StatusLine):
+        for keys in self.screen.query("#keys, #page-keys").results(status_lines.StatusLine):
             keys.hint(event.words)
 
     async def on_descendant_focus(self) -> None:
@@ -398,6 +402,9 @@ class TuiHost(App[int]):
             if key.command == name:
                 self.call_later(partial(self.action_in_pane, pane, key.action, shows=True))
 
+    def action_command(self, name: str) -> None:
+        self.post_message(Prompt.Command(name))
+
     def _pane_keys(self) -> Iterator[tuple[Key, str]]:
         """Yield the keys of chat and inspector that are commands too, with the name of the pane."""
         panes = () if self.main is None else self.main.query("Transcript, Inspector")
@@ -408,12 +415,11 @@ class TuiHost(App[int]):
         """Return the palette's entries: the table of actions, and the documents that come with the program."""
         from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen
 
-        commands = [(action.name, action.key, action.help) for action in ACTIONS if action.name != "palette"]
+        commands = [(action.name, key_of(action.key), action.help) for action in ACTIONS if action.name != "palette"]
         for key, _ in self._pane_keys():
             commands.append((key.command, key.shown, f"{key.help[:1].upper()}{key.help[1:]}"))
         for name, shown, words in commands:
-            command = partial(self.post_message, Prompt.Command(name))
-            yield SystemCommand(f"{name:<20}{shown:<8}{words}", "", command)
+            yield SystemCommand(f"{name:<20}{shown:<8}{words}", "", partial(self.action_command, name))
         for name, words in DOCUMENTS.items():
             title = f"{f'read: {name}':<28}{words}"
             yield SystemCommand(title, "", lambda name=name: self.push_screen(DocumentScreen(name)))

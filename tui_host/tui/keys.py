@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingsMap
 from textual.content import Content
 from textual.keys import key_to_character
 from textual.screen import Screen
 
 from tui_host.answers.pages import PAGES
+from tui_host.settings.key_names import DEFAULT_KEYS
 
 _GAP = 3  # cells between two keys of a row
 
@@ -22,88 +23,125 @@ class Action(NamedTuple):
     name: str  # the `/name` in the prompt, also found in the palette
     action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen; empty for a page
     help: str  # a sentence for help, palette and completion
-    key: str = ""  # textual's name of the key; empty without one
-    is_bound: bool = True  # whether the app binds the key; else Textual or a screen does
+    key: str = ""  # its name in `[keys]`, or a key that stays; empty without one
     by_key: str = ""  # the Textual action of the key, where it does more than the name
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
 ACTIONS = (
-    Action("help", "help", "Every key and where it works, and the documents", "f1"),
-    Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat", "f2"),
-    Action("mcp", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "f3"),
-    Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "f4"),
+    Action("help", "help", "Every key and where it works, and the documents", "help"),
+    Action(
+        "inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat", "inspector"
+    ),
+    Action("mcp", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "servers"),
+    Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "model"),
     Action(
         "profile",
         "open_screen('model_screen.ModelScreen', 'profile')",
         "Choose a profile: an agent of your configuration",
+        "profile",
     ),
-    Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "f5"),
+    Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "sessions"),
     *(
-        Action(page.command, "", page.help[0].upper() + page.help[1:])
+        Action(name, "", page.help[0].upper() + page.help[1:], name.replace("servers", ""), f"command('{name}')")
         for page in PAGES
-        if page.command
+        if (name := page.command)
         in {"look", "time", "bill", "tools", "servers"}  # others have a key of that name, or are a screen
     ),
-    Action("new", "new", "Begin a new session", "ctrl+n"),
+    Action("new", "new", "Begin a new session", "new"),
     Action(
         "request",
         "open_screen('request_screen.RequestScreen')",
         "Show the coming request, byte for byte, before it is sent",
-        "ctrl+o",
+        "request",
     ),
     Action(
         "again",
         "again",
         "Ask the last question again: in place after it failed, else in a branch, with the model of now",
-        "ctrl+r",
-        by_key="find_or_again",
+        "again",
+        "find_or_again",
     ),
     Action(
         "step",
         "on_main('say_with_step')",
         "Say it with the next step: what is written, else what is queued last, goes beside the tools' results",
-        "ctrl+enter",
-        is_bound=False,
+        "step",
     ),
     Action(
-        "edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask from there in a branch"
+        "edit",
+        "in_pane('Transcript', 'edit')",
+        "Edit your current or last message, and ask from there in a branch",
+        "edit",
     ),
-    Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
+    Action("branch", "on_main('action_branch')", "Show the next branch of this session", "branch"),
     Action(
         "editor",
         "edit_prompt",
         "Write the prompt in $VISUAL or $EDITOR; while a server waits for a login, the key shows that",
-        "ctrl+g",
-        by_key="show_login_or_edit",
+        "editor",
+        "show_login_or_edit",
     ),
-    Action("login", "on_main('show_login')", "Show the login that a server waits for"),
+    Action("login", "on_main('show_login')", "Show the login that a server waits for", "login"),
     Action(
         "reload",
         "reload",
         "Read the configuration again: its rules count, and servers that changed are connected, ended or restarted",
+        "reload",
     ),
     Action(
         "rules",
         "open_screen('rules_screen.RulesScreen')",
         "The rules of session and files; why a call was allowed or asked about; take back",
+        "rules",
     ),
-    Action("stop", "stop", "Stop the turn; what came so far stays", "escape", is_bound=False),
-    Action("copy", "copy", _COPY, "ctrl+c"),
+    Action("stop", "stop", "Stop the turn; what came so far stays", "escape"),
+    Action("copy", "copy", _COPY, "copy"),
     Action(
         "code",
         "in_pane('Transcript', 'copy_code')",
         "Copy the code of the current or the last answer; again: its next block",
+        "code",
     ),
-    Action("palette", "command_palette", "All of these, by name", "ctrl+p", is_bound=False),
-    Action("theme", "change_theme", "Choose a light or dark theme"),
-    Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),
-    Action("quit", "quit", "Quit, and end the servers", "ctrl+q"),
+    Action("palette", "command_palette", "All of these, by name", "palette"),
+    Action("theme", "change_theme", "Choose a light or dark theme", "theme"),
+    Action(
+        "suspend",
+        "suspend_process",
+        "Go back to the shell until its fg; turns wait, but their time limits run on",
+        "suspend",
+    ),
+    Action("quit", "quit", "Quit, and end the servers", "quit"),
 )
 
-_BAR = {"f1", "f2", "f3", "f4", "f5", "ctrl+p", "ctrl+q"}
-IN_BAR = [(a.key, a.name.replace("mcp", "servers")) for a in ACTIONS if a.key in _BAR]  # `/servers` is the page
+_BAR = ("help", "inspector", "servers", "model", "sessions", "palette", "quit")
+IN_BAR: list[tuple[str, str]] = []
 """The keys that work everywhere and stand in the key bar."""
+CHOSEN: dict[str, str] = {}
+"""The keys of `[keys]`, joined by commas, of the one app that runs."""
+
+
+def keys_named(name: str) -> list[str]:
+    """Return Textual's names of the keys of an action; a name that `[keys]` does not know is a key that stays."""
+    return [key for key in (CHOSEN.get(name) or DEFAULT_KEYS.get(name, name)).split(",") if key]
+
+
+def key_of(name: str) -> str:
+    """Return the first key of an action as written for people; empty without one."""
+    return "".join(map(written, keys_named(name)[:1]))
+
+
+def written(key: str) -> str:
+    """Return a key as written for people: `/` for `slash`."""
+    return _SIGNS.get(key) or ("_" in key and key_to_character(key)) or key
+
+
+def bound(
+    name: str, action: str, brief: str = "", *, tooltip: str = "", display: str | None = None, priority: bool = False
+) -> Binding:
+    """Return the binding of an action that `[keys]` names: keys that no terminal sends stand for those that are missing."""
+    keys = DEFAULT_KEYS[name] or f"none+{name}"
+    return Binding(keys, action, brief, key_display=display, priority=priority, tooltip=tooltip, id=name)
 
 
 class Key(NamedTuple):
@@ -137,17 +175,35 @@ def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
                 groups.append([])
             groups[-1].append(binding)
         for group in groups:
-            names = [name for binding in group for name in binding.key.split(",")]
-            first = group[0]
+            names = [name for binding in group for name in (CHOSEN.get(binding.id or "") or binding.key).split(",")]
+            first, is_chosen = group[0], any(binding.id in CHOSEN for binding in group)
             if first.tooltip and not taken.issuperset(names):
                 taken.update(names)
-                signs = (_SIGNS.get(name) or ("_" in name and key_to_character(name)) or name for name in names)
-                shown = first.key_display or " ".join(signs)
+                shown = "" if is_chosen else first.key_display or ""
+                shown = shown or " ".join(map(written, names))
                 is_own = base in kinds[0].__mro__
                 in_field = is_own or (first.priority and len(shown) > 1)  # of the others, a letter is text there
-                brief, command = first.description, first.id or ""
+                brief = first.description
+                command = first.id if first.id and "_" not in first.id else ""  # a name of one word is a command too
                 keys.append(Key(frozenset(names), shown, brief, first.tooltip, first.action, command, in_field))
     return keys
+
+
+@lru_cache(30)
+def bindings_of(kind: type) -> BindingsMap:
+    """Return the bindings of a class and its bases, own bindings first, with the keys of `[keys]`."""
+    made = BindingsMap(binding for base in kind.__mro__ for binding in vars(base).get("BINDINGS", ()))
+    made.apply_keymap(CHOSEN)
+    return made
+
+
+def choose(keys: Mapping[str, str]) -> None:
+    """Take the keys of `[keys]`."""
+    CHOSEN.clear()
+    CHOSEN.update(keys)
+    IN_BAR[:] = [(key_of(name), name) for name in _BAR]
+    keys_of.cache_clear()
+    bindings_of.cache_clear()
 
 
 def kinds_at(screen: Screen[object] | Screen[None]) -> tuple[type, ...]:

@@ -25,7 +25,7 @@ from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
 from tui_host.servers.catalog import claims_of
 from tui_host.tui.in_thread import in_thread
-from tui_host.tui.keys import keys_of
+from tui_host.tui.keys import bound, key_of, keys_of
 from tui_host.tui.questions.arguments import Arguments, CallKey, argument_lines
 from tui_host.tui.questions.form import Finished, TextField
 from tui_host.tui.questions.panel import QuestionPanel, Rows, paragraphs
@@ -45,21 +45,48 @@ REJECTING, OF_SEVERAL = frozenset(("no", "no, because…", "stop the turn")), fr
 class Approval(QuestionPanel):
     """Asks about the calls of a session that wait, one by one, and answers by key."""
 
-    DECIDING = frozenset(("y", "a", "Y", "A", "k", "e", "n", "r", "escape"))
+    DECIDING = frozenset(
+        (
+            "approve",
+            "approve_all",
+            "approve_tool",
+            "approve_for_good",
+            "edit_arguments",
+            "reject",
+            "reject_because",
+            "escape",
+        )
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("y,a", "approve('y')", "once", key_display="y/a", tooltip="approve this call, once shown to its end"),
-        Binding("e", "edit", "edit", tooltip="edit the arguments, then approve"),
-        Binding("A", "approve('A')", "this tool", tooltip="twice: approve this tool for the rest of the session"),
-        Binding("k", "approve('k')", tooltip="behind a first A: approve this tool for good, by a rule in rules.toml"),
-        Binding("Y", "approve('Y')", "all of these", tooltip="approve all that remain, once each was shown to its end"),
-        Binding("n", "no", "no", tooltip="reject"),
-        Binding("r", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
+        bound(
+            "approve", "approve('approve')", "once", display="y/a", tooltip="approve this call, once shown to its end"
+        ),
+        bound("edit_arguments", "edit", "edit", tooltip="edit the arguments, then approve"),
+        bound(
+            "approve_tool",
+            "approve('approve_tool')",
+            "this tool",
+            tooltip="twice: approve this tool for the rest of the session",
+        ),
+        bound(
+            "approve_for_good",
+            "approve('approve_for_good')",
+            tooltip="behind a first A: approve this tool for good, by a rule in rules.toml",
+        ),
+        bound(
+            "approve_all",
+            "approve('approve_all')",
+            "all of these",
+            tooltip="approve all that remain, once each was shown to its end",
+        ),
+        bound("reject", "no", "no", tooltip="reject"),
+        bound("reject_because", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop the turn", key_display="esc esc", tooltip="reject, stop the turn, or go back"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "other calls", tooltip="go to the call before or after, where several wait"),
         Binding("right", "step(1)"),
-        Binding("p", "show('raw')", "raw", tooltip="show the arguments indented, or byte for byte"),
-        Binding("d", "show('description')", "about", tooltip="show the server's whole description"),
+        bound("raw", "show('raw')", "raw", tooltip="show the arguments indented, or byte for byte"),
+        bound("about", "show('description')", "about", tooltip="show the server's whole description"),
     ]
     DEFAULT_CSS = """
     Approval {
@@ -217,7 +244,7 @@ class Approval(QuestionPanel):
     @override
     def message(self) -> str:
         if self.has_class("-tiny"):
-            return "Too small; n rejects."
+            return f"Too small; {key_of('reject')} rejects."
         # What is being written may be something else than what the notices are about.
         notices = self._notices(self.current) if self.first_field is self else ()
         return "\n".join(filter(None, (self.words, *notices)))
@@ -248,18 +275,27 @@ class Approval(QuestionPanel):
     def keys(self) -> Sequence[tuple[str, str]]:
         if self.first_field is self._edit:
             return [("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]
-        if self.asked == "A":
-            kept = [] if self._host.unkept(self._session, self.current.request.tool) else [("k", "for good")]
-            return [("A", "this session"), *kept, ("escape", "back")]
+        if self.asked == "approve_tool":
+            kept = (
+                []
+                if self._host.unkept(self._session, self.current.request.tool)
+                else [(key_of("approve_for_good"), "for good")]
+            )
+            return [(key_of("approve_tool"), "this session"), *kept, ("escape", "back")]
         if self.first_field is self._reason:
             return [("enter", "reject with this reason"), ("escape", "back")]
         hidden_keys = OF_SEVERAL if len(self._left) == 1 else frozenset[str]()
         keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief and key.brief not in hidden_keys]
         if len(self.screen.focus_chain) == 1:  # without the inspector on the screen the panel alone can have the focus
-            keys = [("f2" if brief == "look" else shown, brief) for shown, brief in keys]
+            keys = [(key_of("inspector") if brief == "look" else shown, brief) for shown, brief in keys]
         return [(shown, brief) for shown, brief in keys if brief in REJECTING or not self.has_class("-tiny")]
 
     # Looking.
+
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
+        """Decide nothing while something is written, not even by a key that is no text."""
+        return self.first_field is self or action in {"back", "scroll"}
 
     def action_step(self, step: int) -> None:
         if self.current in self._left and len(self._left) > 1:
@@ -271,41 +307,43 @@ class Approval(QuestionPanel):
 
     # Deciding.
 
-    def action_approve(self, key: Literal["y", "A", "Y", "k"]) -> None:
+    def action_approve(self, how: Literal["approve", "approve_tool", "approve_all", "approve_for_good"]) -> None:
         """Approve the call, its tool, or all that remain, once the arguments were shown to their end; else show the end."""
         question, left = self.current, self._left
         unseen = [waiting for waiting in left if self._key_of(waiting) not in self._seen]
-        tool, is_offered = question.request.tool, self.asked == "A"
+        tool, is_offered = question.request.tool, self.asked == "approve_tool"
         name, unkept = line(tool_name(tool.server, tool.name), 200), self._host.unkept(self._session, tool)
-        again = f"Press A again to run every call of {name}, as defined now, unasked in this session"
+        again = f"Press {key_of(how)} again to run every call of {name}, as defined now, unasked in this session"
         if unkept:
             again += f". No rule for good: {unkept}."
         else:
-            again += f"; k: for good, by this rule in rules.toml: {written(lasting(tool))}"
+            again += f"; {key_of('approve_for_good')}: for good, by this rule in rules.toml: {written(lasting(tool))}"
         if not question.open or self.has_class("-tiny"):
             return
         if self._shows == "description":
             self._shows = ""
-            self._turn_to(question, f"These are the arguments. Press {key} again to approve.")
+            self._turn_to(question, f"These are the arguments. Press {key_of(how)} again to approve.")
         elif question in unseen:
-            self._turn_to(question, f"This is the end. Press {key} again to approve.")
+            self._turn_to(question, f"This is the end. Press {key_of(how)} again to approve.")
             self._arguments.action_last()
-        elif key == "Y" and unseen:
-            self._turn_to(unseen[0], "This call was not shown whole yet. Read it, then press Y again.")
-        elif key == "k" and (unkept or not is_offered):
-            self.say(f"No rule for good: {unkept}." if unkept else "Press A first: it shows the rule that k keeps.")
+        elif how == "approve_all" and unseen:
+            words = f"This call was not shown whole yet. Read it, then press {key_of(how)} again."
+            self._turn_to(unseen[0], words)
+        elif how == "approve_for_good" and (unkept or not is_offered):
+            first = f"Press {key_of('approve_tool')} first: it shows the rule that {key_of(how)} keeps."
+            self.say(f"No rule for good: {unkept}." if unkept else first)
             self.look_again()
-        elif key == "k":
+        elif how == "approve_for_good":
             self.say("")
             self.look_again()
             self.app.run_worker(self._keep(question))  # pyright: ignore[reportUnknownMemberType] - of any app
-        elif key != "A" or self.is_again(key, again):
-            how = "approved for the session" if key == "A" else "approved once"
-            if key == "Y" and len(left) > 1:
-                how = "approved with all remaining"
-            for waiting in left if key == "Y" else [question]:
-                waiting.approve(how=how, edited=self._edits.get(waiting.request.call))
-            if key == "A":
+        elif how != "approve_tool" or self.is_again(how, again):
+            told = "approved for the session" if how == "approve_tool" else "approved once"
+            if how == "approve_all" and len(left) > 1:
+                told = "approved with all remaining"
+            for waiting in left if how == "approve_all" else [question]:
+                waiting.approve(how=told, edited=self._edits.get(waiting.request.call))
+            if how == "approve_tool":
                 self._session.grant(question)  # which may answer further questions
                 self.notify(f"{name} runs unasked in this session from now on. /rules ends it.", markup=False)
             self._turn_to()
@@ -333,7 +371,7 @@ class Approval(QuestionPanel):
 
     def action_back(self) -> None:
         """Go back to the arguments, or take back an asked `A`; else ask once, then reject the call and stop the turn."""
-        if self.first_field is not self or self.asked == "A":
+        if self.first_field is not self or self.asked == "approve_tool":
             self._turn_to(self.current)
         elif self._shows == "description":
             self.action_show("description")
@@ -350,7 +388,7 @@ class Approval(QuestionPanel):
         """Open the field for the arguments, the caret at their first value."""
         arguments = self._key_of(self.current)[1].decode()
         if self._mask.found(arguments):
-            told = "The arguments hold a secret of yours, so they are not edited: r rejects with a reason."
+            told = f"The arguments hold a secret of yours, so they are not edited: {key_of('reject_because')} rejects with a reason."
             self._turn_to(self.current, told)
             return
         text = pretty(json.loads(arguments))

@@ -21,6 +21,7 @@ from tui_host.chat.schema_form import fields_of
 from tui_host.chat.session import note_turning
 from tui_host.host.host import Host
 from tui_host.servers.server_questions import Elicitation, ElicitationAnswer, Login, SamplingAnswer, SamplingRequest
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.questions.addresses import address_of, open_in_browser
 from tui_host.tui.questions.asks import OpenAsk
 from tui_host.tui.questions.form import FieldRow, Finished, FormView, PickField, TextField
@@ -40,7 +41,7 @@ class AskPanel(QuestionPanel):
         Binding("tab,shift+tab", "", tooltip="go to the next field or button; letters are text in the fields"),
         Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
         Binding("space", "", key_display="up down, space", tooltip="move in a list of values, and choose"),
-        Binding("ctrl+d", "refuse('decline')", "decline", priority=True, tooltip="decline"),
+        bound("decline", "refuse('decline')", "decline", priority=True, tooltip="decline"),
         Binding("escape", "refuse('cancel')", "cancel", priority=True, tooltip="close the question without an answer"),
     ]
     DEFAULT_CSS = """
@@ -85,7 +86,7 @@ class AskPanel(QuestionPanel):
         if self.ask.answer.cancelled():
             return [("escape", "closes"), ("ctrl+c", "copies")]
         choosing = [("up down, space", "choose")] if isinstance(self.screen.focused, PickField) else []
-        return [*choosing, *self.KEYS, ("ctrl+d", "declines"), ("escape", "cancels")]
+        return [*choosing, *self.KEYS, (key_of("decline"), "declines"), ("escape", "cancels")]
 
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""
@@ -173,7 +174,7 @@ class AddressPanel(AskPanel):
     STAYS = False  # it closes because the browser is back, or the server saw the visit
     KEYS = (("o", "opens"), ("ctrl+c", "copies"), ("tab", "to the buttons, enter goes on"))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("o", "open", "open", tooltip="open a page's address in the browser")
+        bound("open_page", "open", "open", tooltip="open a page's address in the browser")
     ]
 
     def __init__(self, ask: OpenAsk, asked: Elicitation | Login, host: Host) -> None:

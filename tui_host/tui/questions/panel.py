@@ -17,14 +17,15 @@ from textual.widgets import Static
 from typing_extensions import override
 
 from tui_host.capture.visible import line
+from tui_host.settings.key_names import PLACES
 from tui_host.tui import textual_private
-from tui_host.tui.keys import ACTIONS
+from tui_host.tui.keys import key_of, keys_named
 from tui_host.tui.text_width import fill
 
 MOVING = frozenset(
-    ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "p", "d", "ctrl+p")
-) | frozenset(action.key for action in ACTIONS if action.key and action.is_bound)
-"""Keys that work at once and restart the quiet period: for moving around, and those that work everywhere."""
+    ("up", "down", "left", "right", "pageup", "pagedown", "home", "end", "tab", "shift+tab", "raw", "about")
+).union(PLACES["everywhere"])
+"""Keys, and actions by their names in `[keys]`, that work at once and restart the quiet period: for moving around, and those that work everywhere."""
 BUTTON_CHARACTERS = 28  # so that no button stands outside of a screen of 60 columns
 WORDS_CHARACTERS = 600
 REPAINT_SECONDS = 0.05
@@ -84,7 +85,9 @@ class QuestionPanel(Container, can_focus=True):
     The app calls `swallow` with each key, paste and mouse button before any other widget gets it, and `look` at the screen's rate.
     """
 
-    DECIDING: ClassVar[frozenset[str]] = frozenset()  # the keys that decide, others begin a quiet period; empty for all
+    DECIDING: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # the actions whose keys decide, others begin a quiet period; empty for all
     QUIET_SECONDS: ClassVar[float] = 0.5  # how long no key decides after the question was painted
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "scroll(-1)", tooltip="scroll; pageup, pagedown, home and end too"),
@@ -182,16 +185,17 @@ class QuestionPanel(Container, can_focus=True):
         if textual_private.writes_waiting(self) > 1:  # a terminal that does not read shows nobody what is asked
             self.look_again()
         key = event.key if isinstance(event, events.Key) else ""
-        is_deciding = key in self.DECIDING or not self.DECIDING
+        deciding = {key for name in self.DECIDING for key in keys_named(name)}
+        is_deciding = key in deciding or not deciding
         if self.is_text or (self.is_here and is_deciding and event.time >= self._armed_at):
             self.hint = ""
             return False
         self.note(event)
         if not self.is_here or not isinstance(event, events.Key | events.Paste):
             return False
-        is_moving = key in MOVING
+        is_moving = key not in deciding and any(key in keys_named(name) for name in MOVING)
         early = f"{'esc' if key == 'escape' else key or 'a paste'} came too early and was ignored"
-        self.hint = "y or n decides"
+        self.hint = f"{key_of('approve')} or {key_of('reject')} decides"
         if is_moving or is_deciding:
             self.hint = "" if is_moving else early
         elif self.asked:

@@ -26,6 +26,7 @@ from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import READ, ContentBlock
 from tui_host.servers.tool_output import read_contents, read_output
+from tui_host.tui.keys import bound
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
@@ -82,10 +83,10 @@ class ContentsScreen(Browse):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-wide")]  # noqa: RUF012
     empty = "The result has no content."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "take", "view", tooltip="draw the image; read the source of a server's page"),
+        bound("view", "take", "view", tooltip="draw the image; read the source of a server's page"),
         Binding("enter", ""),
-        Binding("s", "save", "save", tooltip="save the content to a file that you name"),
-        Binding("o", "open", "open", tooltip="open the file that was saved last with the platform's program"),
+        bound("save", "save", "save", tooltip="save the content to a file that you name"),
+        bound("open_saved", "open", "open", tooltip="open the file that was saved last with the platform's program"),
         Binding("tab", "app.focus_next", "scroll", tooltip="go to the content to scroll it, and back"),
     ]
     DEFAULT_CSS = """

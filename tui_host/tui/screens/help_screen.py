@@ -16,7 +16,7 @@ from tui_host.capture.ladder.row_filter import FIELDS
 from tui_host.chat.conversation import AnswerItem, Conversation
 from tui_host.settings import paths
 from tui_host.tui import screens
-from tui_host.tui.keys import ACTIONS, Key, keys_of
+from tui_host.tui.keys import ACTIONS, Key, key_of, keys_of
 from tui_host.tui.questions.approval import Approval
 from tui_host.tui.questions.ask_panels import AskPanel
 from tui_host.tui.screens.main_screen import MainScreen
@@ -106,7 +106,7 @@ def help_text(here: Sequence[type] = ()) -> str:
     tables: list[tuple[str, Iterable[tuple[str, str]]]] = [
         ("Documents", ((f"{at} {name}", words) for at, (name, words) in enumerate(DOCUMENTS.items(), 1))),
         ("Where you were", ((key.shown, key.help) for key in keys_of(*here))),
-        ("Everywhere", ((act.key, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if act.key)),
+        ("Everywhere", ((key, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if (key := key_of(act.key)))),
         *((title, [(key.shown, key.help) for key in keys]) for title, keys in places().items()),
         ("The filter of the inspector", ABOUT_FILTER),
         ("Marks in the inspector", ABOUT_MARKS),

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
 from tui_host.tui.alerts import WAITING_SECONDS
-from tui_host.tui.keys import ACTIONS, keys_of, kinds_at
+from tui_host.tui.keys import ACTIONS, bound, keys_of, kinds_at
 from tui_host.tui.screens.branches import Branches
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
@@ -76,7 +76,7 @@ class MainScreen(Screen[None]):
             "escape", "close", tooltip="close what lies on top, else stop the turn, else go to the prompt; never quits"
         ),
         # At once, before the app passes on the next key: what was typed ahead behind it belongs to the field.
-        Binding("slash", "filter", priority=True, tooltip="filter the list, from the chat too"),
+        bound("filter", "filter", priority=True, tooltip="filter the list, from the chat too"),
     ]
     DEFAULT_CSS = """
     MainScreen {

@@ -22,7 +22,7 @@ from tui_host.answers.sheet import Sheet
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui import textual_private
-from tui_host.tui.keys import key_rows, keys_of
+from tui_host.tui.keys import bound, key_rows, keys_of
 from tui_host.tui.widgets.choices import Choice, ChoiceList
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
@@ -48,7 +48,7 @@ class PageScreen(Screen[None]):
     IS_OWN: ClassVar[bool] = False  # whether it opens only for a session that is held here
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "back", tooltip="go back"),
-        Binding("f1", "", "help", tooltip="every key, and where it works"),
+        bound("help", "", "help", tooltip="every key, and where it works"),
     ]
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-low"), (8, "-few"), (12, "-high")]  # noqa: RUF012 - Textual's
     DEFAULT_CSS = """

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from typing_extensions import override
 
 from tui_host.answers.masks import masked
@@ -16,6 +16,7 @@ from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.host.request_preview import Without, preview_request
 from tui_host.llm.tool_names import NameTable
+from tui_host.tui.keys import bound
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
@@ -73,8 +74,8 @@ class RequestScreen(PageScreen):
     IS_OWN = True
     AUTO_FOCUS: ClassVar[str | None] = "PageLines"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("d", "changes", "changes", tooltip="show what changes since the last request; again: all parts"),
-        Binding("w", "without", "without", tooltip="leave out the tool of this line; again: its server, the next"),
+        bound("changes", "changes", "changes", tooltip="show what changes since the last request; again: all parts"),
+        bound("without", "without", "without", tooltip="leave out the tool of this line; again: its server, the next"),
     ]
 
     def __init__(self, main: MainScreen) -> None:

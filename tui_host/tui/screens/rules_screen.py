@@ -14,6 +14,7 @@ from tui_host.chat.conversation import CallItem
 from tui_host.chat.policy import CallRequest, Grant, is_about, lasting, written
 from tui_host.settings.rules import RULES_FILE
 from tui_host.settings.schema import Rule
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.inspector.inspector_pane import Inspector
@@ -34,12 +35,16 @@ class RulesScreen(Browse):
     """The rules of the session, those of the files, and the session's calls; about each, where it comes from and what it does."""
 
     HEADING = "Rules"
-    empty = "No rule and no call yet. In an approval, A pressed twice gives a rule for the session, A, then k for good."
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-beside")]  # noqa: RUF012 - names need room
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("k", "twice('k')", "for good", priority=True, tooltip="twice: keep a session's rule for good"),
-        Binding(
-            "delete", "twice('delete')", "take back", key_display="delete, twice", priority=True, tooltip="take it back"
+        bound("keep_rule", "twice('keep_rule')", "for good", priority=True, tooltip="twice: keep a session's for good"),
+        bound(
+            "take_back",
+            "twice('take_back')",
+            "take back",
+            display="delete, twice",
+            priority=True,
+            tooltip="take it back",
         ),
         Binding("tab", "app.focus_next", tooltip="go to what is said about the line, and back"),
     ]
@@ -47,8 +52,13 @@ class RulesScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__(words=_WORDS)
         self._main, self._host, self._session = main, main.host, main.submissions.session
-        self._asked = ""  # the key and the line that another press confirms
-        self._pressed = "", 0.0  # the last of these keys, and when
+        first, lasting = key_of("approve_tool"), key_of("approve_for_good")
+        self.empty = (
+            f"No rule and no call yet. In an approval, {first} pressed twice gives a rule for the session, "
+            f"{first} and {lasting} one for good."
+        )
+        self._asked = ""  # the action and the line that another press confirms
+        self._pressed = "", 0.0  # the last of these actions, and when
         self._wanted = self._selected(main)
 
     @staticmethod
@@ -119,13 +129,13 @@ class RulesScreen(Browse):
         if isinstance(subject, Grant):
             tool = lasting_of(subject, tools)
             yield "rule", f"allow {tool_name(subject.server, subject.tool)}, as it was defined when you approved it"
-            yield "from", "A in an approval of this session; it ends when tui-host ends"
+            yield "from", f"{key_of('approve_tool')} in an approval of this session; it ends when tui-host ends"
             if tool is None:
                 yield "void", "its server offers no tool that is defined so now: calls are asked about"
             elif unkept := self._host.unkept(self._session, tool):
-                yield "k", f"cannot keep it for good: {unkept}"
+                yield key_of("keep_rule"), f"cannot keep it for good: {unkept}"
             else:
-                yield "k", f"keeps it for good, in {RULES_FILE}: {written(lasting(tool))}"
+                yield key_of("keep_rule"), f"keeps it for good, in {RULES_FILE}: {written(lasting(tool))}"
         elif isinstance(subject, Rule):
             fitting = [tool for tool in tools if is_about(subject, tool)]
             counts = [tool for tool in fitting if subject.definition in {"", tool.fingerprint}]
@@ -159,21 +169,21 @@ class RulesScreen(Browse):
         self._asked = asked
         self.note(words, "bold $text-warning")
 
-    async def action_twice(self, key: str) -> None:
-        """Say what a key does to the current rule, or why nothing; pressed again, do it."""
+    async def action_twice(self, name: str) -> None:
+        """Say what an action does to the current rule, or why nothing; pressed again, do it."""
         now, (before, at) = self._main.pressed_at, self._pressed
-        self._pressed = key, now
-        if not self.choices.current or (key == before and now - at < HELD_SECONDS):
+        self._pressed = name, now
+        if not self.choices.current or (name == before and now - at < HELD_SECONDS):
             return
         subject, tool, reason = self._at(self.choices.current), None, ""
         if isinstance(subject, CallItem):
             reason = "This line is a call, not a rule."
         elif isinstance(subject, Rule):
-            if key == "k":
+            if name == "keep_rule":
                 reason = "This rule stands in a file already."
             elif subject.where.rpartition("/")[2] != RULES_FILE:
                 reason = f"This rule is yours: change it in {subject.place}; /reload reads it again."
-        elif key == "k":
+        elif name == "keep_rule":
             tool = lasting_of(subject, self._tools())
             unkept = "its server offers no tool that is defined so now"
             reason = f"No rule for good: {unkept}." if tool is None else ""
@@ -182,9 +192,9 @@ class RulesScreen(Browse):
         if reason or isinstance(subject, CallItem):
             self._ask("")
             self.notify(line(reason, 300), severity="warning", markup=False)
-        elif self._asked != f"{key} {self.choices.current}":
+        elif self._asked != f"{name} {self.choices.current}":
             what = f"keep {written(lasting(tool))} in {RULES_FILE}" if tool else "take this rule back"
-            self._ask(f"{key} {self.choices.current}", f"{key} again: {what}. Any other key changes nothing.")
+            self._ask(f"{name} {self.choices.current}", f"{key_of(name)} again: {what}. Any other key changes nothing.")
         else:
             self._ask("")
             with self.telling():

@@ -23,6 +23,7 @@ from tui_host.host.request_preview import preview_request
 from tui_host.llm.outline import estimate_tokens
 from tui_host.servers.catalog import READ, Resource
 from tui_host.settings.save import save_switches
+from tui_host.tui.keys import bound
 from tui_host.tui.questions.overlay import QuestionOverlay
 from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse
@@ -50,12 +51,16 @@ class ServersScreen(Browse):
     AUTO_FOCUS = "#list"
     empty = "No servers are configured. Start with one: tui-host -- COMMAND, or write [servers.NAME] into config.toml."
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "reconnect", "reconnect", tooltip="connect, or reconnect"),
-        Binding("o", "switch(False)", "on/off", tooltip="switch it, or a tool, on or off until tui-host ends"),
-        Binding("O", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"),
-        Binding("i", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"),
-        Binding("t", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
-        Binding("slash", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        bound("reconnect", "reconnect", "reconnect", tooltip="connect, or reconnect"),
+        bound("switch", "switch(False)", "on/off", tooltip="switch it, or a tool, on or off until tui-host ends"),
+        bound(
+            "switch_for_good", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"
+        ),
+        bound(
+            "instructions", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"
+        ),
+        bound("try", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
+        bound("filter", "filter", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """

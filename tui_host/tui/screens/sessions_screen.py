@@ -25,6 +25,7 @@ from tui_host.chat.session import oldest_turns, omit_turns
 from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.llm.outline import size_words
+from tui_host.tui.keys import bound
 from tui_host.tui.screens.page_screen import Browse, PickScreen
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -95,9 +96,9 @@ class SessionsScreen(Browse):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "open", tooltip="open the session, chat and inspector"),
         Binding("tab", "app.focus_next", tooltip="go to the preview to scroll it, and back"),
-        Binding("ctrl+s", "export", "export", tooltip="export the session to a file, in one of several formats"),
-        Binding("ctrl+l", "link", "join, part", tooltip="join a tap to the story above, or part it from its story"),
-        Binding("delete", "delete", "remove", key_display="delete, twice", priority=True, tooltip="remove it for good"),
+        bound("export_session", "export", "export", tooltip="export the session to a file, in one of several formats"),
+        bound("join_tap", "link", "join, part", tooltip="join a tap to the story above, or part it from its story"),
+        bound("remove", "delete", "remove", display="delete, twice", priority=True, tooltip="remove it for good"),
     ]
     DEFAULT_CSS = """
     SessionsScreen {

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.binding import BindingsMap
 from textual.geometry import Region
 from textual.strip import Strip
 from typing_extensions import override
+
+from tui_host.tui.keys import bindings_of
 
 if TYPE_CHECKING:
     from textual.widget import Widget as Field
@@ -29,7 +29,7 @@ class KeysInOrder(Field):
         """Run the field's binding for a key, unless the field has a key method."""
         if hasattr(self, f"key_{event.name}"):
             return
-        for binding in _bindings_of(type(self)).key_to_bindings.get(event.key, ()):
+        for binding in bindings_of(type(self)).key_to_bindings.get(event.key, ()):
             if await self.app.run_action(binding.action, self):  # pyright: ignore[reportUnknownMemberType] - Textual leaves its app open
                 event.stop()
                 event.prevent_default()
@@ -39,9 +39,3 @@ class KeysInOrder(Field):
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw the field, or nothing once it is removed: its styles are gone, and the screen may still ask for it."""
         return super().render_lines(crop) if self.is_attached else [Strip.blank(crop.width)] * crop.height
-
-
-@cache
-def _bindings_of(kind: type[Field]) -> BindingsMap:
-    """Return the bindings of a class and its bases, own bindings first."""
-    return BindingsMap(binding for base in kind.__mro__ for binding in vars(base).get("BINDINGS", ()))

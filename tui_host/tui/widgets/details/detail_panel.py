@@ -26,6 +26,7 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.tui.in_thread import in_thread
+from tui_host.tui.keys import bound
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.details import tabs as register
@@ -110,12 +111,14 @@ class Detail(Vertical):
         Binding("right,l", "tab(1)"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
         # At once, as in the main screen: what was typed ahead behind it belongs to the field.
-        Binding("slash", "search", "search", tooltip="search the page for a text; escape ends it", priority=True),
-        Binding("n", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"),
-        Binding("N", "place(-1)"),
-        Binding("o", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
-        Binding("r", "focused.bytes", "bytes", tooltip="show the value's bytes as sent; again: in hex; then: back"),
-        Binding("p", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
+        bound("filter", "search", "search", tooltip="search the page for a text; escape ends it", priority=True),
+        bound(
+            "next", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"
+        ),
+        bound("previous", "place(-1)"),
+        bound("row", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
+        bound("bytes", "focused.bytes", "bytes", tooltip="show the value's bytes as sent; again: in hex; then: back"),
+        bound("path", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
     @dataclass

@@ -16,6 +16,7 @@ from tui_host.answers.wires import RecordedWires, Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions
 from tui_host.capture.visible import line
+from tui_host.tui.keys import bound
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS, TEXTS, about
@@ -76,32 +77,20 @@ class Inspector(Container):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "filter", id="filter", tooltip="filter by words and fields; again: the last one"),
-        Binding("n", "look(1)", "next", id="next", tooltip="go to the next row to look at, or match of the filter"),
-        Binding("N", "look(-1)"),
-        Binding(
-            "c",
-            "tab_of('Chain')",
-            "chain",
-            id="chain",
-            tooltip="show the chain of the row's call; again: the tab before",
-        ),
-        Binding(
-            "d",
-            "tab_of('Changes')",
-            "changes",
-            id="changes",
-            tooltip="show what changed in a request; again: as before",
-        ),
-        Binding("x", "screen.export", "export", id="export", tooltip="export the row, its call, turn or session"),
-        Binding("question_mark", "legend", "signs", id="signs", tooltip="show what the signs mean; again: the row"),
-        Binding("m", "mark", "mark", id="mark", tooltip="mark the row, to compare requests with it, or no longer"),
-        Binding("M", "screen.note(False)", "note", id="note", tooltip="write a note on the row, and mark it"),
-        Binding("J", "screen.note(True)", "join by hand", id="join", tooltip="join its call with a frame, or part"),
-        Binding("z", "screen.zoom", "full screen", id="zoom", tooltip="give the inspector the whole screen, and back"),
-        Binding("vertical_line", "split", "split", id="split", tooltip="turn the details, or show the other one"),
-        Binding("left_square_bracket,ctrl+pageup", "heading(-1)", tooltip="go to the heading above or below"),
-        Binding("right_square_bracket,ctrl+pagedown", "heading(1)"),
+        bound("filter", "filter", "filter", tooltip="filter by words and fields; again: the last one"),
+        bound("next", "look(1)", "next", tooltip="go to the next row to look at, or match of the filter"),
+        bound("previous", "look(-1)"),
+        bound("chain", "tab_of('Chain')", "chain", tooltip="show the chain of the row's call; again: the tab before"),
+        bound("changes", "tab_of('Changes')", "changes", tooltip="show what changed in a request; again: as before"),
+        bound("export", "screen.export", "export", tooltip="export the row, its call, turn or session"),
+        bound("signs", "legend", "signs", tooltip="show what the signs mean; again: the row"),
+        bound("mark", "mark", "mark", tooltip="mark the row, to compare requests with it, or no longer"),
+        bound("note", "screen.note(False)", "note", tooltip="write a note on the row, and mark it"),
+        bound("join", "screen.note(True)", "join by hand", tooltip="join its call with a frame, or part"),
+        bound("zoom", "screen.zoom", "full screen", tooltip="give the inspector the whole screen, and back"),
+        bound("split", "split", "split", tooltip="turn the details, or show the other one"),
+        bound("previous_heading", "heading(-1)", tooltip="go to the heading above or below"),
+        bound("next_heading", "heading(1)"),
         Binding("1", "tab_at(0)", key_display="1 to 9", tooltip="show that tab of the details"),
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(2, 10)),
     ]

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
+from tui_host.tui.keys import bound
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, LineKey, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import BY_SIZE, Page, TreePage
@@ -37,7 +38,7 @@ class PageLines(LineView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", key_display="enter, space, + -", tooltip="open or fold the line; read a string as a page"),
         Binding("space,plus,minus", "fold"),
-        Binding("b", "by_size", "by size", tooltip="sort the lines by size, the largest first; again: in order"),
+        bound("by_size", "by_size", "by size", tooltip="sort the lines by size, the largest first; again: in order"),
     ]
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name

@@ -21,6 +21,7 @@ from typing_extensions import override
 from tui_host.answers.pages import PAGES
 from tui_host.capture.visible import line, visible
 from tui_host.errors import TuiHostError
+from tui_host.tui.keys import bound, keys_named
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_names import matching, named
 from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks
@@ -43,7 +44,6 @@ WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export
 WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 """The name of a file or a resource while it is being typed; it ends at the caret."""
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
-WITH_STEP = {"ctrl+enter", "ctrl+\r", "alt+enter"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _HELP = 120
 """Characters of the help of a server's prompt."""
@@ -67,7 +67,7 @@ class Prompt(KeysInOrder, TextArea):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "", "send", tooltip="send; while a turn runs, queue it; while empty, send what was held back"),
-        Binding("ctrl+enter,alt+enter", "", tooltip="in a turn: say it with the next step, beside the tools' results"),
+        bound("step", "", tooltip="in a turn: say it with the next step, beside the tools' results"),
         Binding("ctrl+j", "", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"),
         Binding(
             "up,down", "", tooltip="beyond the first and last line: bring back earlier messages, queued ones first"
@@ -76,16 +76,15 @@ class Prompt(KeysInOrder, TextArea):
         Binding("slash", "", "commands", tooltip="a command, or /server:prompt; tab completes; behind a space, text"),
         Binding("at", "", "files", tooltip="attach a file, or @server:uri, which is read when chosen; tab completes"),
         Binding(
-            "ctrl+r", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"
+        bound(
+            "again", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"
         ),
         Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
-        Binding("ctrl+u", "clear_all", tooltip="delete everything that is written"),
+        bound("clear", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
-        Binding(
-            "ctrl+v", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"
-        ),
-        Binding("ctrl+t", "open_paste", tooltip="show the text of a large paste in place of its mark"),
+        bound("paste", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"),
+        bound("open_paste", "open_paste", tooltip="show the text of a large paste in place of its mark"),
         Binding("1,2,3", "", tooltip="in an empty chat: ask the question with this number"),
         Binding("question_mark", "", tooltip="in an empty prompt: show this help"),
     ]
@@ -248,7 +247,7 @@ class Prompt(KeysInOrder, TextArea):
         if event.key in NEW_LINE:
             if self.text:  # an empty prompt has no lines: `enter` typed before the terminal was ours comes as `ctrl+j`
                 self._put(*self.selection, "\n")
-        elif event.key == "enter" or event.key in WITH_STEP:
+        elif event.key == "enter" or event.key.replace("\r", "enter") in keys_named("step"):
             self.submit(joins_step=event.key != "enter")
         elif self._chosen is not None and event.key == "tab":
             self._take_chosen()

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tui_host.tui.keys import bound
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parser
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
@@ -38,20 +39,12 @@ class Transcript(BlockView):
             "open, edit",
             tooltip="open or close a tool call or thinking; on a message of yours: edit it, and ask from there in a branch",
         ),
-        Binding(
-            "f", "fork", "fork", id="fork", tooltip="begin a branch before a message of yours, or behind an answer"
-        ),
-        Binding("left_square_bracket", "screen.branch(-1)", tooltip="show another branch of this session"),
-        Binding("right_square_bracket", "screen.branch(1)"),
-        Binding(
-            "c", "code_or_chain", "chain, or copy code", tooltip="show a call's chain; else copy code, block by block"
-        ),
-        Binding(
-            "v", "ask_more(True)", "contents", id="contents", tooltip="view, save or open what a call's result holds"
-        ),
-        Binding(
-            "o", "ask_more(False)", "values", id="values", tooltip="list an answer's numbers and names: from where"
-        ),
+        bound("fork", "fork", "fork", tooltip="begin a branch before a message of yours, or behind an answer"),
+        bound("previous_branch", "screen.branch(-1)", tooltip="show another branch of this session"),
+        bound("next_branch", "screen.branch(1)"),
+        bound("copy_code", "code_or_chain", "chain, or copy code", tooltip="show a call's chain; else copy code"),
+        bound("contents", "ask_more(True)", "contents", tooltip="view, save or open what a call's result holds"),
+        bound("values", "ask_more(False)", "values", tooltip="list an answer's numbers and names: from where"),
     ]
 
     current: var[int | None] = var(None, init=False)
