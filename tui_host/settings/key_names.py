@@ -11,7 +11,7 @@ from tui_host.settings.table_reader import SettingsTable, is_array
 _TABLE = """
 everywhere | help=f1 inspector=f2 servers=f3 model=f4 sessions=f5 new=ctrl+n request=ctrl+o again=ctrl+r editor=ctrl+g
 everywhere | copy=ctrl+c palette=ctrl+p quit=ctrl+q profile= look= time= bill= tools= edit= branch= login= reload=
-everywhere | rules= code= theme= suspend=
+everywhere | rules= code= theme= suspend= servers_page=
 prompt     | step=ctrl+enter,alt+enter clear=ctrl+u paste=ctrl+v open_paste=ctrl+t
 approval   | approve=y,a approve_all=Y approve_tool=A approve_for_good=k edit_arguments=e reject=n reject_because=r
 approval   | raw=p about=d

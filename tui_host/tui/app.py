@@ -74,9 +74,9 @@ class TuiHost(App[int]):
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Palette}
     CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bound(a.key, a.by_key or a.action, a.name, priority=a.key != "copy")
+        bound(a.key or a.name, a.by_key or a.action, a.name, priority=a.name != "copy")
         for a in ACTIONS
-        if a.key in PLACES["everywhere"]
+        if (a.key or a.name) in PLACES["everywhere"]
     ]
 
     def __init__(self, host: Host, begin: Callable[[], Session] | None = None, reading: str = "") -> None:
@@ -415,7 +415,11 @@ class TuiHost(App[int]):
         """Return the palette's entries: the table of actions, and the documents that come with the program."""
         from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen
 
-        commands = [(action.name, key_of(action.key), action.help) for action in ACTIONS if action.name != "palette"]
+        commands = [
+            (action.name, key_of(action.key or action.name), action.help)
+            for action in ACTIONS
+            if action.name != "palette"
+        ]
         for key, _ in self._pane_keys():
             commands.append((key.command, key.shown, f"{key.help[:1].upper()}{key.help[1:]}"))
         for name, shown, words in commands:

@@ -23,95 +23,83 @@ class Action(NamedTuple):
     name: str  # the `/name` in the prompt, also found in the palette
     action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen; empty for a page
     help: str  # a sentence for help, palette and completion
-    key: str = ""  # its name in `[keys]`, or a key that stays; empty without one
+    key: str = ""  # its name in `[keys]` where that is another, or a key that stays
     by_key: str = ""  # the Textual action of the key, where it does more than the name
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
 ACTIONS = (
-    Action("help", "help", "Every key and where it works, and the documents", "help"),
-    Action(
-        "inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat", "inspector"
-    ),
+    Action("help", "help", "Every key and where it works, and the documents"),
+    Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat"),
     Action("mcp", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "servers"),
-    Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options", "model"),
+    Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options"),
     Action(
         "profile",
         "open_screen('model_screen.ModelScreen', 'profile')",
         "Choose a profile: an agent of your configuration",
-        "profile",
     ),
-    Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions", "sessions"),
+    Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions"),
     *(
-        Action(name, "", page.help[0].upper() + page.help[1:], name.replace("servers", ""), f"command('{name}')")
+        Action(
+            page.command,
+            "",
+            page.help[0].upper() + page.help[1:],
+            "servers_page" * (page.command == "servers"),
+            f"command('{page.command}')",
+        )
         for page in PAGES
-        if (name := page.command)
+        if page.command
         in {"look", "time", "bill", "tools", "servers"}  # others have a key of that name, or are a screen
     ),
-    Action("new", "new", "Begin a new session", "new"),
+    Action("new", "new", "Begin a new session"),
     Action(
         "request",
         "open_screen('request_screen.RequestScreen')",
         "Show the coming request, byte for byte, before it is sent",
-        "request",
     ),
     Action(
         "again",
         "again",
         "Ask the last question again: in place after it failed, else in a branch, with the model of now",
-        "again",
-        "find_or_again",
+        by_key="find_or_again",
     ),
     Action(
         "step",
         "on_main('say_with_step')",
         "Say it with the next step: what is written, else what is queued last, goes beside the tools' results",
-        "step",
     ),
     Action(
-        "edit",
-        "in_pane('Transcript', 'edit')",
-        "Edit your current or last message, and ask from there in a branch",
-        "edit",
+        "edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask from there in a branch"
     ),
-    Action("branch", "on_main('action_branch')", "Show the next branch of this session", "branch"),
+    Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
     Action(
         "editor",
         "edit_prompt",
         "Write the prompt in $VISUAL or $EDITOR; while a server waits for a login, the key shows that",
-        "editor",
-        "show_login_or_edit",
+        by_key="show_login_or_edit",
     ),
-    Action("login", "on_main('show_login')", "Show the login that a server waits for", "login"),
+    Action("login", "on_main('show_login')", "Show the login that a server waits for"),
     Action(
         "reload",
         "reload",
         "Read the configuration again: its rules count, and servers that changed are connected, ended or restarted",
-        "reload",
     ),
     Action(
         "rules",
         "open_screen('rules_screen.RulesScreen')",
         "The rules of session and files; why a call was allowed or asked about; take back",
-        "rules",
     ),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape"),
-    Action("copy", "copy", _COPY, "copy"),
+    Action("copy", "copy", _COPY),
     Action(
         "code",
         "in_pane('Transcript', 'copy_code')",
         "Copy the code of the current or the last answer; again: its next block",
-        "code",
     ),
-    Action("palette", "command_palette", "All of these, by name", "palette"),
-    Action("theme", "change_theme", "Choose a light or dark theme", "theme"),
-    Action(
-        "suspend",
-        "suspend_process",
-        "Go back to the shell until its fg; turns wait, but their time limits run on",
-        "suspend",
-    ),
-    Action("quit", "quit", "Quit, and end the servers", "quit"),
+    Action("palette", "command_palette", "All of these, by name"),
+    Action("theme", "change_theme", "Choose a light or dark theme"),
+    Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),
+    Action("quit", "quit", "Quit, and end the servers"),
 )
 
 _BAR = ("help", "inspector", "servers", "model", "sessions", "palette", "quit")
@@ -128,11 +116,10 @@ def keys_named(name: str) -> list[str]:
 
 def key_of(name: str) -> str:
     """Return the first key of an action as written for people; empty without one."""
-    return "".join(map(written, keys_named(name)[:1]))
+    return "".join(map(_written, keys_named(name)[:1]))
 
 
-def written(key: str) -> str:
-    """Return a key as written for people: `/` for `slash`."""
+def _written(key: str) -> str:
     return _SIGNS.get(key) or ("_" in key and key_to_character(key)) or key
 
 
@@ -180,7 +167,7 @@ def keys_of(*kinds: type, but: frozenset[type] = frozenset()) -> Sequence[Key]:
             if first.tooltip and not taken.issuperset(names):
                 taken.update(names)
                 shown = "" if is_chosen else first.key_display or ""
-                shown = shown or " ".join(map(written, names))
+                shown = shown or " ".join(map(_written, names))
                 is_own = base in kinds[0].__mro__
                 in_field = is_own or (first.priority and len(shown) > 1)  # of the others, a letter is text there
                 brief = first.description

@@ -24,6 +24,7 @@ from tui_host.chat.session import Session
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Host
 from tui_host.servers.catalog import claims_of
+from tui_host.settings.key_names import PLACES
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.keys import bound, key_of, keys_of
 from tui_host.tui.questions.arguments import Arguments, CallKey, argument_lines
@@ -45,40 +46,17 @@ REJECTING, OF_SEVERAL = frozenset(("no", "no, because…", "stop the turn")), fr
 class Approval(QuestionPanel):
     """Asks about the calls of a session that wait, one by one, and answers by key."""
 
-    DECIDING = frozenset(
-        (
-            "approve",
-            "approve_all",
-            "approve_tool",
-            "approve_for_good",
-            "edit_arguments",
-            "reject",
-            "reject_because",
-            "escape",
-        )
-    )
+    DECIDING = frozenset(PLACES["approval"].keys() - {"raw", "about"} | {"escape"})
     BINDINGS: ClassVar[list[BindingType]] = [
-        bound(
-            "approve", "approve('approve')", "once", display="y/a", tooltip="approve this call, once shown to its end"
-        ),
+        bound("approve", "approve('approve')", "once", display="y/a", tooltip="approve it, once shown to its end"),
         bound("edit_arguments", "edit", "edit", tooltip="edit the arguments, then approve"),
         bound(
-            "approve_tool",
-            "approve('approve_tool')",
-            "this tool",
-            tooltip="twice: approve this tool for the rest of the session",
+            "approve_tool", "approve('approve_tool')", "this tool", tooltip="twice: approve this tool in the session"
         ),
         bound(
-            "approve_for_good",
-            "approve('approve_for_good')",
-            tooltip="behind a first A: approve this tool for good, by a rule in rules.toml",
+            "approve_for_good", "approve('approve_for_good')", tooltip="behind that: for good, by a rule in rules.toml"
         ),
-        bound(
-            "approve_all",
-            "approve('approve_all')",
-            "all of these",
-            tooltip="approve all that remain, once each was shown to its end",
-        ),
+        bound("approve_all", "approve('approve_all')", "all of these", tooltip="approve all, once shown to their ends"),
         bound("reject", "no", "no", tooltip="reject"),
         bound("reject_because", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop the turn", key_display="esc esc", tooltip="reject, stop the turn, or go back"),
@@ -276,11 +254,8 @@ class Approval(QuestionPanel):
         if self.first_field is self._edit:
             return [("enter", "show what will be sent"), ("escape", "back"), ("ctrl+j", "new line")]
         if self.asked == "approve_tool":
-            kept = (
-                []
-                if self._host.unkept(self._session, self.current.request.tool)
-                else [(key_of("approve_for_good"), "for good")]
-            )
+            lasting_key = key_of("approve_for_good"), "for good"
+            kept = [] if self._host.unkept(self._session, self.current.request.tool) else [lasting_key]
             return [(key_of("approve_tool"), "this session"), *kept, ("escape", "back")]
         if self.first_field is self._reason:
             return [("enter", "reject with this reason"), ("escape", "back")]
@@ -388,7 +363,8 @@ class Approval(QuestionPanel):
         """Open the field for the arguments, the caret at their first value."""
         arguments = self._key_of(self.current)[1].decode()
         if self._mask.found(arguments):
-            told = f"The arguments hold a secret of yours, so they are not edited: {key_of('reject_because')} rejects with a reason."
+            key = key_of("reject_because")
+            told = f"The arguments hold a secret of yours, so they are not edited: {key} rejects with a reason."
             self._turn_to(self.current, told)
             return
         text = pretty(json.loads(arguments))

@@ -106,7 +106,10 @@ def help_text(here: Sequence[type] = ()) -> str:
     tables: list[tuple[str, Iterable[tuple[str, str]]]] = [
         ("Documents", ((f"{at} {name}", words) for at, (name, words) in enumerate(DOCUMENTS.items(), 1))),
         ("Where you were", ((key.shown, key.help) for key in keys_of(*here))),
-        ("Everywhere", ((key, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if (key := key_of(act.key)))),
+        (
+            "Everywhere",
+            ((key, act.help[:1].lower() + act.help[1:]) for act in ACTIONS if (key := key_of(act.key or act.name))),
+        ),
         *((title, [(key.shown, key.help) for key in keys]) for title, keys in places().items()),
         ("The filter of the inspector", ABOUT_FILTER),
         ("Marks in the inspector", ABOUT_MARKS),

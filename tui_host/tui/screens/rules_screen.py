@@ -35,6 +35,7 @@ class RulesScreen(Browse):
     """The rules of the session, those of the files, and the session's calls; about each, where it comes from and what it does."""
 
     HEADING = "Rules"
+    empty = "No rule and no call yet. In an approval, «this tool» twice gives a rule for the session, or one for good."
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-beside")]  # noqa: RUF012 - names need room
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("keep_rule", "twice('keep_rule')", "for good", priority=True, tooltip="twice: keep a session's for good"),
@@ -52,11 +53,6 @@ class RulesScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__(words=_WORDS)
         self._main, self._host, self._session = main, main.host, main.submissions.session
-        first, lasting = key_of("approve_tool"), key_of("approve_for_good")
-        self.empty = (
-            f"No rule and no call yet. In an approval, {first} pressed twice gives a rule for the session, "
-            f"{first} and {lasting} one for good."
-        )
         self._asked = ""  # the action and the line that another press confirms
         self._pressed = "", 0.0  # the last of these actions, and when
         self._wanted = self._selected(main)
@@ -129,7 +125,7 @@ class RulesScreen(Browse):
         if isinstance(subject, Grant):
             tool = lasting_of(subject, tools)
             yield "rule", f"allow {tool_name(subject.server, subject.tool)}, as it was defined when you approved it"
-            yield "from", f"{key_of('approve_tool')} in an approval of this session; it ends when tui-host ends"
+            yield "from", "an approval of this session; it ends when tui-host ends"
             if tool is None:
                 yield "void", "its server offers no tool that is defined so now: calls are asked about"
             elif unkept := self._host.unkept(self._session, tool):

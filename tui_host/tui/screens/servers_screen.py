@@ -53,12 +53,8 @@ class ServersScreen(Browse):
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("reconnect", "reconnect", "reconnect", tooltip="connect, or reconnect"),
         bound("switch", "switch(False)", "on/off", tooltip="switch it, or a tool, on or off until tui-host ends"),
-        bound(
-            "switch_for_good", "switch(True)", "on/off, saved", tooltip="switch it on or off, also for the next start"
-        ),
-        bound(
-            "instructions", "instructions", "instructions", tooltip="send its instructions to the model, or no longer"
-        ),
+        bound("switch_for_good", "switch(True)", "on/off, saved", tooltip="the same, also for the next start"),
+        bound("instructions", "instructions", "instructions", tooltip="send its instructions to the model, or not"),
         bound("try", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
         bound("filter", "filter", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),

@@ -112,9 +112,7 @@ class Detail(Vertical):
         *(Binding(str(number), f"tab_at({number - 1})") for number in range(1, 10)),
         # At once, as in the main screen: what was typed ahead behind it belongs to the field.
         bound("filter", "search", "search", tooltip="search the page for a text; escape ends it", priority=True),
-        bound(
-            "next", "place(1)", tooltip="go to the next or the former place of a search; without one, as in the list"
-        ),
+        bound("next", "place(1)", tooltip="go to the next or the former place of a search, else as in the list"),
         bound("previous", "place(-1)"),
         bound("row", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
         bound("bytes", "focused.bytes", "bytes", tooltip="show the value's bytes as sent; again: in hex; then: back"),

@@ -75,15 +75,14 @@ class Prompt(KeysInOrder, TextArea):
         Binding("delete", "", tooltip="in an empty prompt: drop the message queued last"),
         Binding("slash", "", "commands", tooltip="a command, or /server:prompt; tab completes; behind a space, text"),
         Binding("at", "", "files", tooltip="attach a file, or @server:uri, which is read when chosen; tab completes"),
-        Binding(
-        bound(
-            "again", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"
-        ),
+        bound("again", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"),
         Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         bound("clear", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
-        bound("paste", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"),
+        bound(
+            "paste", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"
+        ),
         bound("open_paste", "open_paste", tooltip="show the text of a large paste in place of its mark"),
         Binding("1,2,3", "", tooltip="in an empty chat: ask the question with this number"),
         Binding("question_mark", "", tooltip="in an empty prompt: show this help"),
