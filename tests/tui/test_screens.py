@@ -24,7 +24,7 @@ from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import NoteItem
 from tui_host.settings import paths
 from tui_host.settings.save import STATE_FILE
-from tui_host.tui.keys import ACTIONS
+from tui_host.tui.keys import ACTIONS, key_of
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
 from tui_host.tui.screens.page_screen import PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
@@ -432,7 +432,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     assert sorted(DOCUMENTS) == sorted(path.stem for path in paths.DOCUMENTS.glob("*.md"))
     view = shown(app).query_one(DocumentView)
     wanted = {*places(), *CONTRACT, *(key.shown for keys in places().values() for key in keys)}
-    wanted |= {f" {action.key} " for action in ACTIONS if action.key}
+    wanted |= {f" {key} " for action in ACTIONS if (key := key_of(action.key or action.name))}
 
     def missing() -> set[str]:
         text = "\n".join(view.strip_at(number).text for number in range(view.line_count()))
