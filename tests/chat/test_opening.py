@@ -1,12 +1,12 @@
 """What began a turn: the person's words with their files, or a server's prompt, without what joined a step of the turn."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.chat.test_results import PICTURE
 from tui_host.chat.attachments import attached_by_marks, linked_resource, read_attached
 from tui_host.chat.conversation import AnswerItem, Conversation, NoteItem, UserItem
-from tui_host.chat.filled_prompt import FilledPrompt
-from tui_host.chat.opening import last_asked, opening_of
+from tui_host.chat.opening import filled_prompt, last_asked, opening_of
 from tui_host.chat.session import message_parts
 from tui_host.llm.messages import Message, Text
 from tui_host.servers.catalog import ContentBlock, PromptMessage
@@ -27,19 +27,22 @@ def test_files_are_found_again_by_their_marks_and_a_mark_that_was_typed_is_none(
 def test_a_servers_prompt_is_asked_again_whole_and_what_joined_a_step_is_not_part_of_it() -> None:
     blocks = {role: ContentBlock(kind="text", text=f"words of {role}") for role in ("user", "assistant")}
     messages = tuple(PromptMessage(role=role, content=blocks[role]) for role in ("user", "assistant", "user"))
-    filled = FilledPrompt(server="docs", name="review", messages=messages)
+    filled = filled_prompt("docs", "review", messages)
     answer, joined = AnswerItem(turn=2, step=1, text="yes", state="done"), UserItem(turn=2, text="and this")
     note = NoteItem(turn=1, kind="note", what="another model")
-    conversation = Conversation([UserItem(turn=1, text="hi"), note, *filled.items(2), answer, joined])
+    conversation = Conversation(
+        [UserItem(turn=1, text="hi"), note, *(replace(item, turn=2) for item in filled.opened), answer, joined]
+    )
     history = [
         Message(role="user", parts=(Text(text="hi"),), turn=1),
-        *filled.llm_messages(2),
+        *(replace(message, turn=2) for message in filled.given),
         Message(role="assistant", parts=(Text(text="yes"),), turn=2),
         Message(role="user", parts=(Text(text="and this"),), turn=2),
     ]
     opening = opening_of(conversation, history, 2)
     assert opening is not None
-    assert (opening.items(5), opening.llm_messages(5)) == (filled.items(5), filled.llm_messages(5))
+    assert [replace(item, turn=0) for item in opening.opened] == filled.opened
+    assert [replace(message, turn=0) for message in opening.given] == filled.given
     assert opening.title == "words of user"
     first = opening_of(conversation, history, 1)
     assert first is not None

@@ -12,7 +12,7 @@ from tests.kit.peer import Answer, head, peer_in_thread
 from tests.servers.rich_server import RED, png
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem
-from tui_host.chat.filled_prompt import NOT_ALONE, FilledPrompt
+from tui_host.chat.opening import NOT_ALONE, filled_prompt
 from tui_host.chat.sampling import sampling_ask
 from tui_host.chat.session import Session, oldest_turns, omit_turns
 from tui_host.errors import JSON, TuiHostError
@@ -51,15 +51,13 @@ def said(role: str, text: str) -> PromptMessage:
 
 PICTURE = PromptMessage(role="user", content=ContentBlock(kind="image", media_type="image/png", data=RED, size=73))
 BETWEEN = (said("user", "a plan"), PICTURE, said("assistant", "how long?"), said("user", "a week"))
-FILLED = FilledPrompt(
-    server="rich", name="plan", messages=(said("assistant", "I begin"), *BETWEEN, said("assistant", "I end"))
-)
+FILLED = filled_prompt("rich", "plan", [said("assistant", "I begin"), *BETWEEN, said("assistant", "I end")])
 
 
 async def test_a_filled_prompt_is_sent_in_every_dialect_with_its_origin_and_the_user_at_both_ends(
     tmp_path: Path,
 ) -> None:
-    messages = FILLED.llm_messages(1)
+    messages = FILLED.given
     assert [message.role for message in messages] == ["user", "assistant", "user"]
     texts = ["".join(part.text for part in message.parts if isinstance(part, Text)).strip() for message in messages]
     assert texts == [f"{NOT_ALONE}I begin\n\na plan", "how long?", f"a week\n\n{NOT_ALONE}I end"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from tui_host.capture.record import Place
@@ -28,7 +28,6 @@ from tui_host.settings.schema import ModelRef, Price
 if TYPE_CHECKING:
     from tui_host.capture.session_summary import Parent
     from tui_host.chat.attachments import Attached
-    from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.opening import Opening
     from tui_host.chat.queued_messages import Queued
     from tui_host.servers.catalog import Turning
@@ -252,9 +251,7 @@ class Session:
         note = NoteItem(turn=self.turn, kind=kind, what=what, where=where, remedy=remedy, again=again, is_full=is_full)
         self.conversation.add(note)
 
-    def begin_turn(
-        self, text: str, attached: Sequence[Attached] = (), *, filled: FilledPrompt | Opening | None = None
-    ) -> None:
+    def begin_turn(self, text: str, attached: Sequence[Attached] = (), *, filled: Opening | None = None) -> None:
         """Begin a turn with the user's text and attached files, a server's prompt, or what began another turn."""
         self.turn += 1
         self.step = 0
@@ -266,10 +263,10 @@ class Session:
             self.conversation.add(UserItem(turn=self.turn, text=text))
             self.say(Message(role="user", parts=message_parts(text, attached), turn=self.turn))
             return
-        for item in filled.items(self.turn):
-            self.conversation.add(item)
-        for message in filled.llm_messages(self.turn):
-            self.say(message)
+        for item in filled.opened:
+            self.conversation.add(replace(item, turn=self.turn))
+        for message in filled.given:
+            self.say(replace(message, turn=self.turn))
 
     def grant(self, question: Question) -> None:
         """Allow the question's tool for the session, and answer all open questions that this permission decides."""

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from tui_host.capture.redact.redaction import Redactor
     from tui_host.capture.store.store import Store
     from tui_host.chat.attachments import Attached
-    from tui_host.chat.filled_prompt import FilledPrompt
     from tui_host.chat.opening import Opening
     from tui_host.chat.policy import Approver
     from tui_host.chat.session import Session, Source
@@ -368,7 +367,7 @@ class Host:
         text: str,
         attached: Sequence[Attached] = (),
         *,
-        filled: FilledPrompt | Opening | None = None,
+        filled: Opening | None = None,
         joins_step: bool = False,
     ) -> None:
         """Begin a turn, as `Session.begin_turn` says.

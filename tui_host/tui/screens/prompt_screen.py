@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui_host.chat.filled_prompt import FilledPrompt
+from tui_host.chat.opening import Opening, filled_prompt, sent_roles
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.outline import size_words
 from tui_host.tui.screens.page_screen import PageScreen
@@ -42,7 +42,7 @@ class PromptScreen(PageScreen):
     def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
         super().__init__(form_of(prompt.server, prompt).title, body=[PageLines()])
         self._main, self._prompt, self._values = main, prompt, {name: str(value) for name, value in values.items()}
-        self._filled: FilledPrompt | None = None
+        self._filled: Opening | None = None
 
     def on_mount(self) -> None:
         self.note("asking the server…")
@@ -58,19 +58,19 @@ class PromptScreen(PageScreen):
         except TuiHostError as error:
             self.note(f"The server gave no messages: {error}")
             return
-        filled = FilledPrompt(server=prompt.server, name=prompt.name, messages=output.messages)
-        count, size = len(filled.messages), sum(message.content.size or 0 for message in filled.messages)
+        messages = output.messages
+        count, size = len(messages), sum(message.content.size or 0 for message in messages)
         warning = f" ! {output.warning}." if output.warning else ""
         if not count:
             self.note(f"The server gave no messages.{warning}")
             return
-        self._filled = filled
+        filled = self._filled = filled_prompt(prompt.server, prompt.name, messages)
         blocks: list[str] = []
-        for item, message, role in zip(filled.items(0), filled.messages, filled.roles, strict=True):
+        for item, message, role in zip(filled.opened, messages, sent_roles(messages), strict=True):
             sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
-            blocks.append(f"[{message.role}, from {filled.origin}{sent}]\n{item.text}")
+            blocks.append(f"[{message.role}, from {item.origin}{sent}]\n{item.text}")
         self.query_one(PageLines).show(TextPage("prompt", self._main.host.mask("\n\n".join(blocks)), form="plain"))
-        what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {filled.server} to {session.model}"
+        what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {prompt.server} to {session.model}"
         self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
 
     def look(self) -> None:
