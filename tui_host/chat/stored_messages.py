@@ -20,7 +20,7 @@ from tui_host.llm.messages import Image, Message, Text, Thinking, ToolCall, Tool
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredForm:
-    """How a family of dataclasses is stored. A class that stands by itself or in a list is named by a tag.
+    """How a family of dataclasses is stored. A class that no annotation names alone is named by a tag.
 
     Fields in `sparse` are left out while they have their default.
     """
@@ -50,7 +50,10 @@ class StoredForm:
                     continue
                 if isinstance(member, tuple):
                     member = [self._members(item, is_tagged=True) for item in member]
-                members[field.name] = self._members(member, is_tagged=False) if is_dataclass(member) else member
+                if is_dataclass(member):
+                    is_named = _hints(type(value))[field.name] is type(member)
+                    member = self._members(member, is_tagged=not is_named)
+                members[field.name] = member
         return members
 
     def _read(self, hint: object, value: JSON) -> object:
@@ -68,8 +71,8 @@ class StoredForm:
             return _checked(value, str)  # any word: one of a later version is only shown
         if value is None and NoneType in inner:
             return None
-        kinds = [kind for kind in inner if kind is not NoneType] if len(inner) == 2 else [self._class_of(value)]
-        return self._read(kinds[0], value)
+        kinds = [kind for kind in inner if kind is not NoneType]
+        return self._read(kinds[0] if len(kinds) == 1 else self._class_of(value), value)
 
     def _class_of(self, value: JSON) -> type | None:
         return self.classes.get(str(mapping(value).get(self.tag)))

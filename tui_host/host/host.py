@@ -379,7 +379,7 @@ class Host:
         if session.busy and filled is not None:
             return
         if session.busy:
-            session.queued.append(Queued(text=text, attached=attached, joins_step=joins_step))
+            session.queued.append(Queued(text=text, attached=tuple(attached), joins_step=joins_step))
             session.save()
             return
         session.is_direct = False

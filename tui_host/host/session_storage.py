@@ -6,13 +6,13 @@ import json
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
-from tui_host.capture.json.narrowing import mapping, number_or_zero
+from tui_host.capture.json.narrowing import items, mapping, number_or_zero
 from tui_host.capture.session_summary import DIRECT, SessionInfo
 from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
-from tui_host.chat.queued_messages import Queued, queue_of, queue_to_json
+from tui_host.chat.queued_messages import QUEUED_FORM, Queued
 from tui_host.chat.session import Session
 from tui_host.chat.stored_messages import Messages, message_to_text
 from tui_host.errors import JSON, StoreError
@@ -47,7 +47,8 @@ class StoreKeeper:
         facts: dict[str, JSON] = {} if session.parent is None else asdict(session.parent)
         if (*session.queued,) != self.queued:  # stored ones stay unless others are named
             self.queued = (*session.queued,)
-            facts[_QUEUED] = queue_to_json(self.queued) if self.queued else None
+            # No turn runs when they are read, so that none joins a step.
+            facts[_QUEUED] = [QUEUED_FORM.write(replace(queued, joins_step=False)) for queued in self.queued] or None
         self._store.sessions.save(
             SessionInfo(
                 id=session.id,
@@ -89,7 +90,8 @@ def stored_session(store: Store, info: SessionInfo, policy: Policy, redact: Call
     if not store.sessions.claim(info.id):
         raise StoreError("another process has this session open", info.id, "close it there first")
     provider, _, model = info.model.partition("/")
-    queued = queue_of(mapping(json.loads(info.facts)).get(_QUEUED))
+    waiting = (QUEUED_FORM.read(str(text), Queued) for text in items(mapping(json.loads(info.facts)).get(_QUEUED)))
+    queued = [message for message in waiting if isinstance(message, Queued)]
     keeper = StoreKeeper(store, queued=(*queued,))
     options = dict(mapping(json.loads(info.options)))
     options.pop(DIRECT, None)
