@@ -8,12 +8,12 @@ import os
 import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tui_host.answers.masks import Mask
-from tui_host.errors import JSON, ModelError, StoreError, TuiHostError
+from tui_host.errors import JSON, ModelError, TuiHostError
 from tui_host.host.open_sessions import OpenSessions
 from tui_host.host.running_turns import Turns
 from tui_host.settings.paths import DATABASE
@@ -91,7 +91,6 @@ class Host:
 
     client: ModelClient
     misfits: Callable[[JSON, JSON], Awaitable[Sequence[str] | None]]
-    _services: Services
     _checker: SchemaChecker
     _demo: DemoModelProcess
     _group: TaskGroup
@@ -128,7 +127,6 @@ class Host:
         self._ready = asyncio.Event()
         self._stop = asyncio.Event()
         self._closing = AsyncExitStack()  # closes in reverse order, and closes the rest even if one fails
-        self._keys: KeyringKeys | None = None
 
     async def serve(self) -> None:
         """Open the store and the servers, run until `stop`, then end everything. Never raises; see `fault`."""
@@ -138,6 +136,9 @@ class Host:
             import anyio
 
             self._ready.set()
+            if self.store is not None:
+                for session in self.sessions:
+                    self.store.sessions.release(session)
             with anyio.CancelScope(shield=True):  # pending records are written even if a failure has cancelled the host
                 await self._safely(self._closing.aclose)
 
@@ -159,11 +160,12 @@ class Host:
                 return
             await asyncio.to_thread(import_httpx)  # before any module here does; has an effect only the first time
             await asyncio.to_thread(importlib.import_module, module)
-        await self._open()
+        services = await self._open()
         import anyio
 
         from tui_host.host.server_watch import ServerWatch
-        from tui_host.host.store_cleanup import keep_within
+        from tui_host.host.session_storage import finish_left
+        from tui_host.host.store_cleanup import tend_store
         from tui_host.host.watched_resources import Watches
 
         assert self.pool is not None  # noqa: S101 - opened just before
@@ -177,10 +179,11 @@ class Host:
             self.watches = Watches(self.pool)
             group.start_soon(self.watches.run)
             if self.store is not None:
-                group.start_soon(keep_within, self.store, self.settings.store, self._stop, self.notices)
-                group.start_soon(self._finish_left)
+                policy, redact = self.sessions.policy(), self.redactor.text
+                finish = partial(finish_left, self.store, policy, redact, opened=self.sessions)
+                group.start_soon(tend_store, self.store, finish, self.settings.store, self._stop, self.notices)
             self._ready.set()
-            self.turns.open(group, self._working)
+            self.turns.open(group, lambda: replace(services, approver=self.approver or services.approver))
             await self._stop.wait()
             await self.turns.end()
             await self._checker.close()  # while it is there, the guard would wait two seconds for it
@@ -202,7 +205,7 @@ class Host:
         """Make `serve` return."""
         self._stop.set()
 
-    async def _open(self) -> None:
+    async def _open(self) -> Services:
         from tui_host.capture.recorder import Recorder
         from tui_host.capture.session_summary import session_id
         from tui_host.capture.store.store import Store
@@ -225,7 +228,6 @@ class Host:
         if self._record:
             self.store = await asyncio.to_thread(Store.open, self._database, notices=self.notices)
             later(asyncio.to_thread, self.store.close)
-            later(self._release, self.store)
         capture = session_id(time.time_ns(), os.urandom(8))
         kind: Literal["app", "ask"] = "ask" if self._source == "ask" else "app"
         self.recorder = Recorder(self.store, self.redactor, capture=capture, kind=kind)
@@ -251,34 +253,18 @@ class Host:
         self.client = ModelClient(self.recorder, settings.environment)
         later(self.client.aclose)
         self._demo = DemoModelProcess(self.recorder, settings.environment)
-        self._services = Services(
+        if self.store is not None:
+            self.sessions.keep_in(self.store)
+        return Services(
             settings=settings,
             recorder=self.recorder,
             pool=self.pool,
             client=self.client,
             provider=self.provider,
-            approver=self.approver or Refuse(),
+            approver=Refuse(),
             misfits=self.misfits,
             clock=time.monotonic,
         )
-        if self.store is not None:
-            self.sessions.keep_in(self.store)
-
-    async def _finish_left(self) -> None:
-        from anyio import to_thread
-
-        from tui_host.host.session_storage import finish_left
-
-        assert self.store is not None  # noqa: S101 - opened just before
-        policy = self.sessions.policy()
-        try:
-            await to_thread.run_sync(partial(finish_left, self.store, policy, self._redacted, opened=self.sessions))
-        except StoreError as error:
-            self.notices.append(str(error))
-
-    async def _release(self, store: Store) -> None:
-        for session in self.sessions:
-            store.sessions.release(session)
 
     async def provider(self, model: ModelRef) -> Provider:
         """Return a model's provider. Starts the demo's process on first use; each of the demo's models is a dialect."""
@@ -343,14 +329,12 @@ class Host:
         rules[:] = await asyncio.to_thread(partial(change_rule, self.settings.config_dir, rules, rule, is_kept=is_kept))
         self.settings = replace(self.settings, rules=tuple(rules))
 
-    @property
+    @cached_property
     def keys(self) -> KeyringKeys:
-        """Keys from the system's keyring. The keyring library is imported on first use."""
-        if self._keys is None:
-            from tui_host.host.keyring_status import KeyringKeys
+        """Keys from the system's keyring."""
+        from tui_host.host.keyring_status import KeyringKeys
 
-            self._keys = KeyringKeys(self.settings.environment, lambda: self.redactor, self.notices)
-        return self._keys
+        return KeyringKeys(self.settings.environment, lambda: self.redactor, self.notices)
 
     async def with_key(self, provider: Provider) -> Provider:
         """Return a provider with its key from the keyring.
@@ -376,15 +360,13 @@ class Host:
         """
         from tui_host.chat.queued_messages import Queued
 
-        if session.busy and filled is not None:
-            return
-        if session.busy:
+        if not session.busy:
+            session.is_direct = False
+            session.begin_turn(text, attached, filled=filled)
+            self.turns.begin(session)
+        elif filled is None:
             session.queued.append(Queued(text=text, attached=tuple(attached), joins_step=joins_step))
             session.save()
-            return
-        session.is_direct = False
-        session.begin_turn(text, attached, filled=filled)
-        self.turns.begin(session)
 
     def again(self, session: Session) -> None:
         """Send the last turn's request again after a failure."""
@@ -398,11 +380,6 @@ class Host:
             self.turns.results.pop(session.id, None)
             if self.recorder is not None:
                 self.recorder.make_room(0)
-
-    def _working(self) -> Services:
-        """Return the services for a turn, with the current approver."""
-        self._services.approver = self.approver or self._services.approver
-        return self._services
 
     def mistake(self, error: BaseException) -> TuiHostError:
         """Describe an unexpected error; details go to a crash log, unless nothing is recorded."""

@@ -1,4 +1,4 @@
-"""Deletes sessions that exceed the limits of `[store]`, in the background."""
+"""Completes what killed processes left, and deletes sessions that exceed the limits of `[store]`, in the background."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from tui_host.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tui_host.capture.store.store import Store
     from tui_host.settings.schema import StoreLimits
 
@@ -18,8 +20,10 @@ FIRST_SECONDS = 1.0
 PERIOD_SECONDS = 3600.0
 
 
-async def keep_within(store: Store, settings: StoreLimits, stop: asyncio.Event, notices: list[str]) -> None:
-    """Delete sessions that exceed the limits, soon and then hourly, until cancelled. A failure is reported once and ends it.
+async def tend_store(
+    store: Store, finish_left: Callable[[], None], settings: StoreLimits, stop: asyncio.Event, notices: list[str]
+) -> None:
+    """Finish what is left, then delete sessions that exceed the limits, soon and hourly, until cancelled. Tells of a failure once.
 
     `stop` is set when the program is about to exit, and interrupts the cleanup.
     """
@@ -28,6 +32,10 @@ async def keep_within(store: Store, settings: StoreLimits, stop: asyncio.Event, 
 
     from tui_host.capture.store.deletion import prune
 
+    try:
+        await to_thread.run_sync(finish_left)
+    except StoreError as error:
+        notices.append(str(error))
     if settings.keep is None and settings.max is None:
         return
     await anyio.sleep(FIRST_SECONDS)
