@@ -38,11 +38,7 @@ class DemoModelProcess:
     urls: Mapping[str, str] = field(default_factory=dict[str, str])  # of the dialects; none unless the process runs
 
     async def url(self, group: TaskGroup, dialect: str) -> str:
-        """Return the base URL for a dialect; starts the process in `group` if necessary.
-
-        Raises:
-            ModelError: The process did not start, or does not speak the dialect.
-        """
+        """Return the base URL for a dialect; starts the process in `group` if necessary. Raises ModelError if either cannot be had."""
         async with self._lock:
             urls = self.urls or await group.start(self._live)
         if dialect not in urls:

@@ -192,11 +192,7 @@ class Host:
             group.cancel_scope.cancel()
 
     async def ready(self) -> None:
-        """Wait until the host is open and turns can run.
-
-        Raises:
-            TuiHostError: The host failed to open.
-        """
+        """Wait until the host is open and turns can run. Raises TuiHostError if it failed to open."""
         await self._ready.wait()
         if self.fault is not None:
             raise self.fault
@@ -292,11 +288,7 @@ class Host:
         )
 
     def reload_servers(self) -> str:
-        """Read the configuration again and apply its servers; returns what changed, in words. Blocks on the disk.
-
-        Raises:
-            SettingsError: The configuration has a mistake; nothing was applied.
-        """
+        """Read the configuration again and apply its servers; returns what changed. Blocks. Raises SettingsError, with nothing applied."""
         from tui_host.host.server_watch import reload_servers
 
         if self.pool is None:
@@ -318,11 +310,7 @@ class Host:
         return f"the rule ask {asking.server}.{asking.tool} in {asking.place} beats one that allows"
 
     async def change_rule(self, rule: Rule, *, is_kept: bool) -> None:
-        """Keep a rule for good, in rules.toml, or take it out again; sessions go by it at once.
-
-        Raises:
-            SettingsError: The file cannot be read or written; nothing changed.
-        """
+        """Keep a rule for good, in rules.toml, or take it out; sessions go by it at once. Raises SettingsError, with nothing changed."""
         from tui_host.settings.rules import change_rule
 
         rules = self.sessions.rules
@@ -337,11 +325,7 @@ class Host:
         return KeyringKeys(self.settings.environment, lambda: self.redactor, self.notices)
 
     async def with_key(self, provider: Provider) -> Provider:
-        """Return a provider with its key from the keyring.
-
-        Raises:
-            TuiHostError: The host failed to open, or the keyring failed and no other key is configured.
-        """
+        """Return a provider with its key from the keyring. Raises TuiHostError as `ready` and `KeyringKeys.filled` do."""
         await self.ready()  # the redactor exists only once the host is ready
         return await self.keys.filled(provider)
 

@@ -41,11 +41,7 @@ class KeyringKeys:
         return frozenset(name for name, key in self._known.items() if key)
 
     async def filled(self, provider: Provider) -> Provider:
-        """Return the provider with its key from the keyring, if any.
-
-        Raises:
-            ModelError: The keyring is locked or fails, and no other key is configured.
-        """
+        """Return the provider with its key from the keyring, if any. Raises ModelError if that fails, and no other key is configured."""
         if not system_keyring.may_have_key(provider):
             return provider
         try:
@@ -75,11 +71,7 @@ class KeyringKeys:
         self._failure = None
 
     async def store(self, provider: Provider, key: str) -> str:
-        """Store a key in the keyring; returns the keyring's name.
-
-        Raises:
-            SettingsError: No keyring exists, it is locked or fails, or the key is invalid in a header. Stores nothing.
-        """
+        """Store a key; returns the keyring's name. Raises SettingsError without a keyring that takes it, or if no header can hold it."""
         credential(system_keyring.with_key(provider, key), {})
         place = await in_thread(lambda: system_keyring.store_key(provider.name, key))
         self._learn(provider, key)

@@ -87,8 +87,7 @@ class OpenSessions(dict[str, "Session"]):
     def branch(self, session: Session, turn: int) -> Session:
         """Create a session that shares the turns of another up to `turn`, 0 for none. Stored when something is asked in it.
 
-        Raises:
-            TuiHostError: The last turn to share is still running.
+        Raises TuiHostError while the last turn to share is running.
         """
         from tui_host.capture.session_summary import Parent, SharedPart, session_id
         from tui_host.chat.conversation import CallItem, Conversation, NoteItem
@@ -133,11 +132,7 @@ class OpenSessions(dict[str, "Session"]):
         return self._added(branch)
 
     def family(self, session: Session) -> Sequence[str]:
-        """Return the ids of a session and of all that go back to the same one, by their creation. Blocks on the disk.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Return the ids of a session and of all that go back to the same one, by their creation. Reads the disk; raises StoreError."""
         stored = () if self._store is None else self._store.sessions.list()
         made = {member.id: (member.created_ns, member.parent) for member in (*stored, *self.values())}
 
@@ -148,11 +143,7 @@ class OpenSessions(dict[str, "Session"]):
         return sorted((name for name in made if first(name) == first(session.id)), key=lambda name: made[name][0])
 
     def open(self, name: str) -> Session:
-        """Reopen a stored session, by its id, a unique prefix of it, or `last`. Blocks on the disk.
-
-        Raises:
-            TuiHostError: No session matches the name, or several sessions do.
-        """
+        """Reopen a stored session, by its id, a unique prefix, or `last`; raises TuiHostError if not exactly one matches. Blocks."""
         from tui_host.host.session_storage import stored_session
 
         if name in self:

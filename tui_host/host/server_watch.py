@@ -139,10 +139,9 @@ class ServerWatch:
 
 
 def reload_servers(before: Settings, pool: Pool, redactor: Redactor) -> tuple[Settings, str]:
-    """Read the configuration again and apply its servers; returns the settings with them, and what changed, in words.
+    """Return the settings with the servers of the configuration as it is now, which are applied, and what changed, in words.
 
-    Raises:
-        SettingsError: The configuration has a mistake; nothing was applied.
+    Raises SettingsError, with nothing applied, if the configuration has a mistake.
     """
     if not _is_from_files(before):
         return before, "no server comes from the configuration"

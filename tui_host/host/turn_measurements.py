@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
 
 async def measured(host: Host, session: Session, result: TurnResult) -> ComparedRun:
-    """Measure a session's only turn, which has just ended.
-
-    Raises:
-        StoreError: The records cannot be read.
-    """
+    """Measure a session's only turn, which has just ended. Raises StoreError if the records cannot be read."""
     recorder = host.recorder
     records: Sequence[Record] = ()
     if recorder is not None:

@@ -61,21 +61,13 @@ class Watches:
         return (session.id, server, uri) in self._watches
 
     async def begin(self, session: Session, server: str, uri: str) -> None:
-        """Watch a resource for a session.
-
-        Raises:
-            ServerError: The server does not announce changes of resources.
-        """
+        """Watch a resource for a session. Raises ServerError if its server does not announce changes of resources."""
         if not self.is_watched(session, server, uri):
             await self._pool.request(server, lambda connection: connection.subscribe(uri, is_on=True))
             self._watches[session.id, server, uri] = _Watch(session, seen=self._updates(server, uri))
 
     async def end(self, session: Session, server: str, uri: str) -> None:
-        """Watch a resource no more.
-
-        Raises:
-            ServerError: The server did not answer; the chat tells of no more changes anyway.
-        """
+        """Watch a resource no more. Raises ServerError if the server did not answer; the chat tells of no more changes anyway."""
         watch = self._watches.pop((session.id, server, uri), None)
         if watch is not None and not any(place[1:] == (server, uri) for place in self._watches):
             await self._pool.request(server, lambda connection: connection.subscribe(uri, is_on=False))
