@@ -16,11 +16,12 @@ from tests.capture.stores import FIRST, keep_session
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
+from tui_host.capture.session_summary import Source
 from tui_host.capture.store.store import Store
 from tui_host.chat.attachments import Attached
 from tui_host.chat.conversation import AnswerItem, NoteItem, UserItem
 from tui_host.chat.queued_messages import Queued
-from tui_host.chat.session import Session, Source, Waits
+from tui_host.chat.session import Session, Waits
 from tui_host.chat.turn_result import TurnResult
 from tui_host.errors import ServerError, StoreError, TuiHostError
 from tui_host.host import store_cleanup as pruning

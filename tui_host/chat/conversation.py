@@ -200,13 +200,6 @@ class Conversation:
                 messages.append(item.text)
         return messages[::-1]
 
-    def summaries(self) -> Iterator[SummaryItem]:
-        """Yield the figures of all turns; other stored items are not parsed."""
-        for number in range(len(self)):
-            text = self.unread(number)
-            if (text is None or text.startswith(SUMMED)) and isinstance(item := self[number], SummaryItem):
-                yield item
-
     def last_turn(self) -> Iterator[tuple[int, Item]]:
         """Yield numbers and items of the last turn, newest first; earlier items are not parsed."""
         last = 0

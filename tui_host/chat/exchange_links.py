@@ -59,8 +59,23 @@ class Links:
                     result = results[piece.call]
                     words = f"({piece.words}) {text_of(result)}" if piece.words else text_of(result)
                     spans.append(self._link("told", _in_request(*span), words, result.call))
-        if new_results and self.request.protocol.name == "native":
-            spans += self._in_messages(outgoing, new_results)
+        if not new_results or self.request.protocol.name != "native":
+            return spans
+        # Results that are separate messages; none if the user's own options replace the conversation. From the end: in a
+        # long conversation, reading all earlier results again would hold up each request.
+        stream = self.redactor.body()
+        kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
+        begin = b'{"%s":[' % outgoing.growing.encode()
+        reported: list[tuple[int, int]] = []
+        for span in reversed(outgoing.spans):
+            start, end = (_kept_at(offset, stream.shifts) for offset in span)
+            outline = outline_of(begin + kept[start:end] + b"]}")
+            parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
+            reported[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
+            if len(reported) >= len(new_results):
+                for result, place in zip(new_results, reported[-len(new_results) :], strict=True):
+                    spans.append(self._link("told", _in_request(*place), text_of(result), result.call))
+                break
         return spans
 
     def of_request(self, exchange: str, links: Sequence[Link]) -> Iterator[Record]:
@@ -91,23 +106,6 @@ class Links:
     def _draft(self, link: Link) -> Record:
         place = replace(self.place, call=link.call) if link.call else self.place
         return Record(wire="host", kind="link", place=place, data=link.to_bytes())
-
-    def _in_messages(self, outgoing: Outgoing, new_results: Sequence[ToolResult]) -> Iterator[Link]:
-        """Find results that are separate messages; nothing if the user's own options replace the conversation."""
-        # From the end: in a long conversation, reading all earlier results again would hold up each request.
-        stream = self.redactor.body()
-        kept = stream.feed(outgoing.body)[0] + stream.flush()[0]
-        begin = b'{"%s":[' % outgoing.growing.encode()
-        spans: list[tuple[int, int]] = []
-        for span in reversed(outgoing.spans):
-            start, end = (_kept_at(offset, stream.shifts) for offset in span)
-            outline = outline_of(begin + kept[start:end] + b"]}")
-            parts = [part for part in outline.walk() if part.kind == "result"] if outline is not None else []
-            spans[:0] = [(start - len(begin) + part.start, start - len(begin) + part.end) for part in parts]
-            if len(spans) >= len(new_results):
-                for result, (first, last) in zip(new_results, spans[-len(new_results) :], strict=True):
-                    yield self._link("told", _in_request(first, last), text_of(result), result.call)
-                return
 
 
 def _in_request(start: int, end: int) -> Span:

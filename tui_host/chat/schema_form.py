@@ -163,11 +163,7 @@ def text_of(kind: Kind, value: JSON) -> str:
 
 
 def value_of(field: FormField, text: str) -> JSON:
-    """Read the text of a field.
-
-    Raises:
-        TuiHostError: The text is no value of the field's kind; the message says which value is required.
-    """
+    """Read the text of a field. Raises TuiHostError with which value is required, if it is none of the field's kind."""
     if not text and field.required:
         raise TuiHostError("a value is required")
     match field.kind:
@@ -204,8 +200,7 @@ def value_of(field: FormField, text: str) -> JSON:
 def content_of(fields: Sequence[FormField], texts: Mapping[str, str]) -> Mapping[str, JSON]:
     """Return the values of a form. A field without a text has its default; one with an empty text is left out.
 
-    Raises:
-        TuiHostError: A text is no value of its field, which `where` names.
+    Raises TuiHostError for a text that is no value of its field, which `where` names.
     """
     content: dict[str, JSON] = {}
     for field in fields:

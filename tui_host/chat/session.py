@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from tui_host.capture.record import Place
 from tui_host.chat.active_profile import offers
 from tui_host.chat.conversation import (
+    SUMMED,
     AnswerItem,
     CallItem,
     Conversation,
@@ -26,7 +27,7 @@ from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Price
 
 if TYPE_CHECKING:
-    from tui_host.capture.session_summary import Parent
+    from tui_host.capture.session_summary import Parent, Source
     from tui_host.chat.attachments import Attached
     from tui_host.chat.opening import Opening
     from tui_host.chat.queued_messages import Queued
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 _REASON_CHARACTERS = 200
-Source: TypeAlias = Literal["chat", "ask", "tap", "import"]
 Waits: TypeAlias = Literal["", "servers", "demo model", "model", "retry", "answer", "you", "tools"]
 
 
@@ -142,21 +142,26 @@ class Session:
 
     def __post_init__(self) -> None:
         """Store each change of an item from now on, and continue the numbers of earlier turns and steps."""
-        steps = 0
-        for _, item in self.conversation.last_turn():
+        steps, conversation, spent = 0, self.conversation, self.spent
+        for _, item in conversation.last_turn():
             if isinstance(item, SummaryItem) and item.turn == self.turn:
                 steps += item.steps  # a step without text or calls leaves no item, so the summary's count is used
             elif isinstance(item, AnswerItem | CallItem) and item.turn == self.turn:
                 self.step = max(self.step, item.step)
         self.step = max(self.step, steps)
-        for summary in self.conversation.summaries():
-            spent, cost = self.spent, summary.cost if summary.money is None else summary.money
-            spent.context = spent.context if summary.context is None else summary.context
-            spent.tokens_in += summary.tokens_in or 0
-            spent.tokens_out += summary.tokens_out or 0
-            spent.money = spent.money if cost is None else (spent.money or 0.0) + cost
+        for number in range(len(conversation)):
+            text = conversation.unread(number)
+            if text is not None and not text.startswith(SUMMED):  # not parsed until it is shown
+                continue
+            item = conversation[number]
+            if isinstance(item, SummaryItem):
+                cost = item.cost if item.money is None else item.money
+                spent.context = spent.context if item.context is None else item.context
+                spent.tokens_in += item.tokens_in or 0
+                spent.tokens_out += item.tokens_out or 0
+                spent.money = spent.money if cost is None else (spent.money or 0.0) + cost
         # Not in the constructor: items of an earlier process are stored already.
-        self.conversation = self.conversation.again(keep=self._keep_item, redact=self.redact)
+        self.conversation = conversation.again(keep=self._keep_item, redact=self.redact)
 
     def _keep_item(self, number: int, item: Item) -> None:
         if self.keeper is not None and self.is_kept:
@@ -176,10 +181,6 @@ class Session:
                     keeper.message(self.id, number, message)
             for number in range(items, len(self.conversation)):
                 keeper.item(self.id, number, self.conversation[number])
-
-    def shares(self, session: str) -> bool:
-        """Whether this is a branch that shares turns of another session."""
-        return self.parent is not None and any(older.session == session for older in self.parent.shared)
 
     def keep(self) -> None:
         """Store a branch from now on, since something is asked in it."""

@@ -131,7 +131,7 @@ class Messages:
         self, messages: Sequence[Message] = (), *, stored: int = 0, read: Callable[[], Sequence[str]] | None = None
     ) -> None:
         self._messages = list(messages)
-        self._next = stored + len(messages)
+        self.count = stored + len(messages)  # in the store: the number of the next one
         self.unread = read
 
     def load(self) -> None:
@@ -143,27 +143,22 @@ class Messages:
     def append(self, message: Message) -> int:
         """Add a message, even if the stored messages are not read yet; returns its number in the store."""
         self._messages.append(message)
-        self._next += 1
-        return self._next - 1
+        self.count += 1
+        return self.count - 1
 
     def up_to(self, turn: int) -> Messages:
         """Return the messages up to a turn, which go on with numbers of their own. Loads the stored ones."""
         shared = [message for message in self if message.turn <= turn]
         later = len(self._messages) - len(shared)  # counted from the end: a stored one may have been unreadable
-        return Messages(shared, stored=self._next - later - len(shared))
-
-    @property
-    def count(self) -> int:
-        """How many there are in the store: the number of the next one."""
-        return self._next
+        return Messages(shared, stored=self.count - later - len(shared))
 
     def numbered(self) -> Iterator[tuple[int, Message]]:
         """Yield all messages with their numbers in the store."""
         messages = list(self)
-        return zip(range(self._next - len(messages), self._next), messages, strict=True)
+        return zip(range(self.count - len(messages), self.count), messages, strict=True)
 
     def __bool__(self) -> bool:
-        return self._next > 0
+        return self.count > 0
 
     def __iter__(self) -> Iterator[Message]:
         self.load()

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
     from tui_host.capture.recorder import Recorder
     from tui_host.capture.redact.redaction import Redactor
+    from tui_host.capture.session_summary import Source
     from tui_host.capture.store.store import Store
     from tui_host.chat.attachments import Attached
     from tui_host.chat.opening import Opening
     from tui_host.chat.policy import Approver
-    from tui_host.chat.session import Session, Source
+    from tui_host.chat.session import Session
     from tui_host.chat.step import Services
     from tui_host.guard.guard_client import Guard
     from tui_host.host.demo_model import DemoModelProcess
@@ -67,19 +68,16 @@ class Reported(NamedTuple):
 class Host:
     """Owns the store, the servers and the turns. Create a host, run `serve` in a task, await `ready`, and end with `stop`.
 
-    Records to the configured database, or to the database passed in.
+    Records to the configured database, or to the database passed in. `recorder`, `store`, `pool` and `watches` are None until
+    `ready`, the store always if nothing is recorded.
 
     Attributes:
-        settings: The configuration.
         mask: Hides the secrets that the host knows.
         approver: Asks the user; set by the app or the command. Without an approver, every question is refused.
         answerer: Asks the user what servers want to know; set like `approver`. Without one, every question is declined.
         logins: Keeps logins at servers; None for the keyring or the data folder.
         sampler: Answers servers in a model's place; None for the session's model.
-        recorder: None until `ready`.
-        store: None until `ready`, and always None if nothing is recorded.
-        pool: None until `ready`.
-        watches: The resources whose changes the chat tells; None until `ready`.
+        watches: The resources whose changes the chat tells.
         client: The HTTP client for providers, from `ready` on.
         misfits: Checks a value against a foreign schema, from `ready` on; gives None if the schema is unusable or takes too long.
         fault: Why the host failed to open, None if it did not.

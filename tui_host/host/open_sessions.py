@@ -13,10 +13,10 @@ from tui_host.settings.schema import ModelRef
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tui_host.capture.session_summary import SessionInfo
+    from tui_host.capture.session_summary import SessionInfo, Source
     from tui_host.capture.store.store import Store
     from tui_host.chat.policy import Policy
-    from tui_host.chat.session import Session, Source
+    from tui_host.chat.session import Session
     from tui_host.settings.schema import Settings
 
 DEFAULT_MODEL = ModelRef(provider="demo", model="openai")
@@ -169,7 +169,8 @@ class OpenSessions(dict[str, "Session"]):
             self.pop(session.id, None)
             return True
         # What is going to be shared stays this process's own, so that no other deletes it.
-        if not session.is_kept or any(not branch.is_kept and branch.shares(session.id) for branch in self.values()):
+        parents = (branch.parent for branch in self.values() if branch.parent is not None and not branch.is_kept)
+        if not session.is_kept or any(part.session == session.id for parent in parents for part in parent.shared):
             return False
         if store is None or store.fault or session.busy or not session.turn or session.id not in self:
             return False

@@ -14,12 +14,7 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Provider
 
 
-async def reported(
-    host: Host,
-    names: Sequence[str] = (),
-    *,
-    known: Collection[str] = (),
-) -> tuple[Reported, ...]:
+async def reported(host: Host, names: Sequence[str] = (), *, known: Collection[str] = ()) -> tuple[Reported, ...]:
     """Ask providers for their models, and return one entry per provider, in the order of the settings.
 
     Args:

@@ -33,12 +33,10 @@ async def preview_request(
 ) -> list[Record]:
     """Return the request that a turn with this text and these files would send, as records: the request, then its links.
 
-    Starts the demo model's process if the session uses it: its address is part of the request.
+    Starts the demo model's process if the session uses it: its address is part of the request. The session stays as it is.
+    `without` names a tool or server that the request is made without, although it is switched on.
 
-    The session stays as it is. `without` names a tool or server that the request is made without, although it is switched on.
-
-    Raises:
-        TuiHostError: The host failed to open, or the request cannot be sent.
+    Raises TuiHostError if the host failed to open, or the request cannot be sent.
     """
     from anyio import to_thread
 

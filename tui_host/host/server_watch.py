@@ -65,9 +65,7 @@ class ServerWatch:
     _configured: Marks | None = None
     _told: object = None  # the servers and switches of the last notice
     _offers: dict[str, Offers] = field(default_factory=dict[str, Offers])
-    _compared: dict[str, str] = field(
-        default_factory=dict[str, str]
-    )  # the connections whose first catalog was compared
+    _compared: dict[str, str] = field(default_factory=dict[str, str])  # whose first catalog was compared
 
     async def run(self) -> None:
         """Look at all files every second, and at all catalogs that have changed."""
