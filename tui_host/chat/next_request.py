@@ -42,7 +42,6 @@ MOST_LISTED, USUALLY_LISTED = 100, 50
 _SHOWN_CHARACTERS = 100
 _LEFT_OUT = "[{}: left out, because the provider refused it]"
 
-
 _NAME: JSON = {"type": "string", "description": "the tool's exact name"}
 _NUMBER: JSON = {"type": "integer", "minimum": 0}
 _HUB: Sequence[tuple[str, str, dict[str, JSON], tuple[str, ...]]] = (
