@@ -30,20 +30,18 @@ def test_a_servers_prompt_is_asked_again_whole_and_what_joined_a_step_is_not_par
     filled = filled_prompt("docs", "review", messages)
     answer, joined = AnswerItem(turn=2, step=1, text="yes", state="done"), UserItem(turn=2, text="and this")
     note = NoteItem(turn=1, kind="note", what="another model")
-    conversation = Conversation(
-        [UserItem(turn=1, text="hi"), note, *(replace(item, turn=2) for item in filled.opened), answer, joined]
-    )
+    shown = [replace(item, turn=2) for item in filled.opened]
+    given = [replace(message, turn=2) for message in filled.given]
+    conversation = Conversation([UserItem(turn=1, text="hi"), note, *shown, answer, joined])
     history = [
         Message(role="user", parts=(Text(text="hi"),), turn=1),
-        *(replace(message, turn=2) for message in filled.given),
+        *given,
         Message(role="assistant", parts=(Text(text="yes"),), turn=2),
         Message(role="user", parts=(Text(text="and this"),), turn=2),
     ]
     opening = opening_of(conversation, history, 2)
     assert opening is not None
-    assert [replace(item, turn=0) for item in opening.opened] == filled.opened
-    assert [replace(message, turn=0) for message in opening.given] == filled.given
-    assert opening.title == "words of user"
+    assert (opening.opened, opening.given, opening.title) == (shown, given, "words of user")
     first = opening_of(conversation, history, 1)
     assert first is not None
     assert (first.title, [item.text for item in first.opened]) == ("hi", ["hi"])
