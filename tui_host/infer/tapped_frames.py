@@ -13,7 +13,7 @@ from tui_host.capture.record import Record
 from tui_host.chat.result_words import content_lines
 from tui_host.errors import JSON
 from tui_host.infer.call_values import READING, Answer, CallFrame, FrameKey, Line, block_texts, canonical, result_texts
-from tui_host.servers.tool_output import read_any
+from tui_host.servers.tool_output import read_contents, read_output
 
 MOST = 4 << 20  # the largest frame that is parsed
 _LIST: FrameKey = ("tools/list", 0)  # stands for a call where a list of tools was asked for
@@ -113,13 +113,15 @@ class TappedFrames:
             return
         error = said(mapping(message.get("error")).get("message"))
         texts = result_texts(result) if result is not None else tuple(filter(None, [error]))
+        is_resource = "contents" in members and "content" not in members
+        output = read_contents(members) if is_resource else read_output(members)
         answer = Answer(
             seq=record.seq,
             mono_ns=record.mono_ns,
             texts=texts,
             beside=() if texts else tuple(block_texts(result)),
             is_error=result is None or bool(members.get("isError")),
-            contents="" if texts or result is None else content_lines(read_any(members), is_own=False),
+            contents="" if texts or result is None else content_lines(output, is_own=False),
         )
         self._put(replace(self.sent[call], answer=answer))
 

@@ -129,7 +129,15 @@ class Fold:
                 part.has_ended, part.echo, part.written = True, event.echo, event.written
                 self.options = event.options or self.options
             case TextWasThinking():
-                self._text_was_thinking()
+                for part in self._parts:
+                    if part.index >= 0 and part.written:  # a call that was taken out of the text
+                        del self._calls[part.index]
+                        part.index, part.pieces, part.written = -1, [part.written], ""
+                    part.is_thinking = part.index < 0
+                self._parts += [_Part(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
+                self.cut_off.clear()
+                self.malformed.clear()
+                self.options = ()
             case Repeated(restarts=True):
                 for kept in (self._parts, self._calls, self.malformed, self.cut_off):
                     kept.clear()
@@ -163,17 +171,6 @@ class Fold:
             last = _Part(is_thinking=thinking)
             self._parts.append(last)
         return last
-
-    def _text_was_thinking(self) -> None:
-        for part in self._parts:
-            if part.index >= 0 and part.written:  # a call that was taken out of the text
-                del self._calls[part.index]
-                part.index, part.pieces, part.written = -1, [part.written], ""
-            part.is_thinking = part.index < 0
-        self._parts += [_Part(is_thinking=True, pieces=[cut.text]) for cut in self.cut_off]
-        self.cut_off.clear()
-        self.malformed.clear()
-        self.options = ()
 
     def _start(self, event: CallStarted) -> None:
         call = self._calls.get(event.index)

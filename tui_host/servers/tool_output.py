@@ -42,11 +42,6 @@ def read_contents(result: Mapping[str, object], warning: str = "") -> ToolOutput
     return ToolOutput(content=tuple(content), raw=raw, warning="; ".join(filter(None, warnings)))
 
 
-def read_any(result: Mapping[str, JSON]) -> ToolOutput:
-    """Read a `CallToolResult` or a `ReadResourceResult`, whichever it is."""
-    return read_contents(result) if "contents" in result and "content" not in result else read_output(result)
-
-
 def read_messages(result: Mapping[str, JSON], warning: str = "") -> PromptOutput:
     """Read a `GetPromptResult` as received."""
     warnings, listed = [warning], [mapping(message) for message in items(result.get("messages"))]

@@ -108,7 +108,18 @@ class OllamaReader(TaggedReader):
             if isinstance(text, str):
                 self.tagged(text)
             for number, call in enumerate(calls if isinstance(calls, list) else ()):
-                self._call(call, number, data)
+                # Calls are never split, and their indexes are ignored: older servers give 0 to all.
+                function = mapping(mapping(call).get("function"))
+                if not function:
+                    self.unreadable("a tool call that is no object")
+                    continue
+                index, arguments = (
+                    self.call(None, mapping(call).get("id"), function.get("name")),
+                    function.get("arguments"),
+                )
+                if not isinstance(arguments, str):  # servers that imitate OpenAI send a text
+                    arguments = source(data, "message", "tool_calls", number, "function", "arguments")
+                self.arguments(index, arguments)
         elif not isinstance(value.get("done"), bool):
             self.outside(value)
             return
@@ -126,19 +137,6 @@ class OllamaReader(TaggedReader):
                 writing=_seconds(value, "eval_duration"),
             )
             self.report(usage)
-
-    def _call(self, value: JSON, number: int, data: bytes) -> None:
-        """Read a call, which is never split."""
-        # Its index is ignored, because older servers give 0 to all calls.
-        function = mapping(mapping(value).get("function"))
-        if not function:
-            self.unreadable("a tool call that is no object")
-            return
-        index = self.call(None, mapping(value).get("id"), function.get("name"))
-        arguments = function.get("arguments")
-        if not isinstance(arguments, str):  # servers that imitate OpenAI send a text
-            arguments = source(data, "message", "tool_calls", number, "function", "arguments")
-        self.arguments(index, arguments)
 
 
 def _seconds(value: Mapping[str, JSON], name: str) -> float | None:

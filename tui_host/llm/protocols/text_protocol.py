@@ -88,10 +88,20 @@ class TextProtocol(ToolProtocol, ABC):
                 written.append(Wording(message, len(written)))
             else:
                 written[-1].add("\n\n")  # some providers demand that the roles alternate
+            words = written[-1]
             if message.role == "assistant":
-                self._assistant(written[-1], tools)
+                for part in message.parts:
+                    if isinstance(part, Thinking) and part.tag in self.thought_tags:
+                        words.add(self.thought_form.format(tag=part.tag, text=part.text, line=part.text.rstrip()))
+                    elif isinstance(part, Thinking):
+                        words.before.append(part)
+                    elif isinstance(part, Text):
+                        words.add(part.written or part.text)
+                    elif isinstance(part, ToolCall):
+                        start = "" if not words.text or words.text.endswith("\n") else "\n"
+                        words.add(start + (part.written or self.write(part, tools)))
             else:
-                self._from_user(message, written[-1], tools, before)
+                self._from_user(message, words, tools, before)
         prepared: list[Message] = []
         for words in written:
             source = "host" if words.of.role in {"system", "tool"} else words.of.source
@@ -145,18 +155,6 @@ class TextProtocol(ToolProtocol, ABC):
             self.user_words(words, text_of(message.parts), before, tools)
         parts = [*message.parts, *(part for result in results for part in result.content)]
         words.more += [part for part in parts if isinstance(part, Image)]
-
-    def _assistant(self, words: Wording, tools: Sequence[ToolSpec]) -> None:
-        for part in words.of.parts:
-            if isinstance(part, Thinking) and part.tag in self.thought_tags:
-                words.add(self.thought_form.format(tag=part.tag, text=part.text, line=part.text.rstrip()))
-            elif isinstance(part, Thinking):
-                words.before.append(part)
-            elif isinstance(part, Text):
-                words.add(part.written or part.text)
-            elif isinstance(part, ToolCall):
-                before = "" if not words.text or words.text.endswith("\n") else "\n"
-                words.add(before + (part.written or self.write(part, tools)))
 
 
 def result_text(result: ToolResult) -> str:
