@@ -14,7 +14,7 @@ from tui_host.answers.bodies import body_of
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.probe import LocalServer
 from tui_host.settings.schema import ModelRef
-from tui_host.tui.screens.rules_screen import HELD_SECONDS
+from tui_host.tui.screens.page_screen import HELD_SECONDS
 from tui_host.tui.suggestions import ANYWHERE, QUESTIONS, offers
 from tui_host.tui.widgets.placeholders import EmptyChat
 

@@ -63,6 +63,8 @@ class Writing(App[None]):
         await until(self.pilot, lambda: len(self.sent + self.commands + self.told) > before)
 
     def on_prompt_sent(self, message: Prompt.Sent) -> None:
+        if not message.text:
+            return  # it asks for the queue, of which there is none here
         self.sent.append(message.text)
         self.attached.append([attachment.words for attachment in message.attached])
 

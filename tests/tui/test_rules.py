@@ -7,7 +7,7 @@ import anyio
 
 from tests.kit.app import MATH, SMALL, USUAL, Running, fast, running
 from tui_host.chat.conversation import CallItem
-from tui_host.tui.screens.rules_screen import HELD_SECONDS
+from tui_host.tui.screens.page_screen import HELD_SECONDS
 
 ASKS = '[[rules]]\nserver = "math"\ntool = "div*"\naction = "ask"\n'
 

@@ -26,9 +26,9 @@ from tui_host.settings import paths
 from tui_host.settings.save import STATE_FILE
 from tui_host.tui.keys import ACTIONS, key_of
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
-from tui_host.tui.screens.page_screen import PageScreen
+from tui_host.tui.screens.page_screen import HELD_SECONDS, PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.screens.sessions_screen import HELD_SECONDS, moment
+from tui_host.tui.screens.sessions_screen import moment
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.tui.questions.asks import Asks
 
-WAITING_SECONDS = 10.0
-"""How long a question waits before the person is called."""
-LONG_SECONDS = 20.0
-"""Turns that took longer are worth a call when they end."""
+WAITING_SECONDS = 10.0  # that a question waits before the person is called
+LONG_SECONDS = 20.0  # of a turn that is worth a call when it ends
 TITLE_CHARACTERS = 60
 BELL = "\x07"
 PUSHED, POPPED = "\x1b[22;2t", "\x1b[23;2t"
@@ -94,25 +92,21 @@ class Alerts:
         if news and told is not None:
             form = notification_of(self._host.settings.environment) if self._host.settings.ui.notify == "auto" else ""
             self._write(BELL + form.format(f"{news}: {told[1]}"))
-        self._show(" ".join(told) if told is not None else "")
+        self.show_title(" ".join(told) if told is not None else "")
 
     def attend(self) -> None:
         """Take note that somebody is there."""
         self._done = None
         if self.has_focus:
-            self._show("")
+            self.show_title("")
 
     def _title_of(self, session: Session) -> str:
         return line(self._host.mask.marks(session.title), TITLE_CHARACTERS)
 
-    def _show(self, title: str) -> None:
+    def show_title(self, title: str) -> None:
         """Write the window's title; without one, bring the former one back."""
         if title and title != self._title:
             self._write(f"{'' if self._title else PUSHED}\x1b]2;{title}\x07")
         elif self._title and not title:
             self._write(f"\x1b]2;\x07{POPPED}")  # empty where there is no stack
         self._title = title
-
-    def end(self) -> None:
-        """Give the window's title back."""
-        self._show("")

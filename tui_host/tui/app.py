@@ -50,20 +50,14 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.lines.line_view import LineView
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
-HANGUP = 129
-"""The exit code after a lost terminal."""
+HANGUP = 129  # the exit code after a lost terminal
 THEME, LIGHT_THEME = "textual-dark", "textual-light"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
-RATE = 1 / 25
-"""Seconds between two checks for changes to show."""
-RESTING_SECONDS = 0.2
-"""The same at rest, where these checks are most of what the program costs."""
-AWAKE_SECONDS = 1.0
-"""Seconds after a key, a click or news in which nothing rests: lists move, and pages are made."""
-COVERED_SECONDS = 1.0
-"""Seconds between looks at a main screen of which nothing is seen: its lists may have much to read."""
-AWAY_SECONDS = 10.0
-"""Seconds without keys and clicks after which a click may be meant for the terminal's window alone."""
+RATE = 1 / 25  # seconds between two checks for changes to show
+RESTING_SECONDS = 0.2  # the same at rest, where these checks are most of what the program costs
+AWAKE_SECONDS = 1.0  # after a key, a click or news in which nothing rests: lists move, and pages are made
+COVERED_SECONDS = 1.0  # between looks at a main screen of which nothing is seen: its lists may have much to read
+AWAY_SECONDS = 10.0  # without keys and clicks, after which a click may be meant for the terminal's window alone
 
 
 class TuiHost(App[int]):
@@ -126,7 +120,6 @@ class TuiHost(App[int]):
         return MainScreen(self.host, self.asks, self._begin, self._reading)
 
     def on_mount(self) -> None:
-        """Set the theme, and load everything else after the first frame."""
         self.theme = self._saved_theme
         self.theme_changed_signal.subscribe(self, self._remember_theme)
         textual_private.write(self, textual_private.ASKED)  # nothing waits for the answers
@@ -149,7 +142,6 @@ class TuiHost(App[int]):
             self.run_worker(partial(load_the_rest, self.host, self.main, self.complete, self.pressed))
 
     def _remember_theme(self, theme: Theme) -> None:
-        """Save a newly chosen theme as the default for later starts."""
         if theme.name == self._saved_theme:
             return
         self._saved_theme, self._is_theme_open = theme.name, False
@@ -169,7 +161,7 @@ class TuiHost(App[int]):
         except Exception as error:  # noqa: BLE001 - nothing may keep the program from its end
             self.report_error(error)
         if not self.is_lent:
-            self.alerts.end()
+            self.alerts.show_title("")
         super().exit(result, return_code, message)
         self.workers.cancel_all()  # their screens are being taken down
         self.ending.set()
@@ -322,7 +314,6 @@ class TuiHost(App[int]):
             self.post_message(LineView.Hinted("   ".join(filter(None, (where, back)))))
 
     def on_line_view_hinted(self, event: LineView.Hinted) -> None:
-        """Show words in place of the keys for two seconds."""
         for keys in self.screen.query("#keys, #page-keys").results(status_lines.StatusLine):
             keys.hint(event.words)
 
@@ -356,12 +347,10 @@ class TuiHost(App[int]):
 
     @property
     def session(self) -> Session:
-        """The session on the main screen."""
         return self._begin() if self.main is None else self.main.submissions.session
 
     @property
     def main(self) -> MainScreen | None:
-        """The main screen; None before it exists."""
         return next((screen for screen in self.screen_stack if isinstance(screen, MainScreen)), None)
 
     def to_main(self) -> MainScreen:
@@ -458,7 +447,6 @@ class TuiHost(App[int]):
             super().action_suspend_process()
 
     def action_show_login_or_edit(self) -> None:
-        """Show the login that a server waits for; without one, edit the prompt in an editor."""
         if self.main is not None and self.main.overlay is not None and self.main.overlay.login is not None:
             self.to_main().show_login()
         else:
@@ -521,7 +509,7 @@ class TuiHost(App[int]):
             words = "What is written stays: in an empty prompt, ctrl+r asks the last question again."
             self.notify(words, markup=False, timeout=4)
         else:
-            main.branches.start("again", turn)
+            main.submissions.start("again", turn)
 
     def action_reload(self) -> None:
         try:

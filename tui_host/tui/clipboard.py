@@ -13,8 +13,7 @@ from tui_host.capture.visible import hidden, visible
 if TYPE_CHECKING:
     from textual.app import App
 
-MUCH = 74_000
-"""Number of characters from which some terminals refuse to copy. Source: xterm's and hterm's limits of OSC 52."""
+MUCH = 74_000  # characters from which some terminals refuse to copy. Source: xterm's and hterm's limits of OSC 52
 
 
 def send(app: App[int], what: str, text: str) -> None:

@@ -28,8 +28,7 @@ LAST_SECONDS = 8.0
 """Seconds from a signal or the app's end until the program is ended by force, such as where the terminal reads nothing: a normal
 end takes six at most."""
 LOOK_SECONDS = 1.0
-BACKGROUND_SECONDS = 0.2
-"""Time in the background before the program stops again; a signal to end it comes behind the one that resumes it."""
+BACKGROUND_SECONDS = 0.2  # in the background before it stops again: a signal to end comes behind the one that resumes
 
 
 @asynccontextmanager

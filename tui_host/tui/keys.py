@@ -65,7 +65,7 @@ ACTIONS = (
     ),
     Action(
         "step",
-        "on_main('say_with_step')",
+        "in_pane('Prompt', 'submit(True)')",
         "Say it with the next step: what is written, else what is queued last, goes beside the tools' results",
     ),
     Action(

@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from textual.color import Color
 
-CONTRAST = 4.5
-"""The least contrast of words that decide something. Source: WCAG 2.2, 1.4.3."""
-GROUNDS = ("surface", "panel")
-"""What words stand on: panes and questions; header, titles and key bar."""
+CONTRAST = 4.5  # the least contrast of words that decide something. Source: WCAG 2.2, 1.4.3
+GROUNDS = ("surface", "panel")  # what words stand on: panes and questions; header, titles and key bar
 WORDS = ("foreground", *(f"text-{word}" for word in ("primary", "secondary", "accent", "success", "warning", "error")))
 STEPS = 20
-DIM_PERCENTS = range(60, 101, 5)
-"""How strong dim words may be, Textual's own strength first."""
+DIM_PERCENTS = range(60, 101, 5)  # how strong dim words may be, Textual's own strength first
 
 
 def readable(variables: Mapping[str, str]) -> dict[str, str]:

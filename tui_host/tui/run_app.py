@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from tui_host.tui.app import TuiHost
     from tui_host.tui.incoming_files import Incoming
 
-PLACELESS = frozenset({"", "dumb", "unknown"})
-"""Values of TERM for terminals that cannot position text."""
+PLACELESS = frozenset({"", "dumb", "unknown"})  # values of TERM for terminals that cannot position text
 SWITCH_SECONDS = 0.0005
 """Longest time until a busy thread lets the screen work, be it with a page, a filter or imports. Python's own is ten times longer."""
 THRESHOLDS = (1000, 10, 100)

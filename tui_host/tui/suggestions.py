@@ -12,10 +12,8 @@ if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
     from tui_host.settings.schema import Settings
 
-ARRIVING = "arriving"
-"""The id of the placeholder for a session that will be read from a file. No stored session has it, and it has no source."""
-READING = "reading {} …"
-"""What stands in the chat while a file with this title is read."""
+ARRIVING = "arriving"  # the id of a session that is read from a file, until it has one; no stored session has it
+READING = "reading {} …"  # what stands in the chat while a file with this title is read
 FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
 """The prompt's placeholder in a session from a file."""
 QUESTIONS = {
@@ -28,8 +26,7 @@ ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 10
 """Questions for sessions without some of these servers."""
 HOW = "Press a number to ask its question. Nothing runs before you approve it."
 NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
-MOST = 4
-"""Number of keys and local servers to name; the model screen shows all."""
+MOST = 4  # number of keys and local servers to name; the model screen shows all
 
 
 class Offers(NamedTuple):

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from textual.strip import Strip
     from textual.widget import Widget
 
-MOST_WAITING = 8
-"""Number of writes that may wait for the terminal; Textual's own queue blocks the event loop at 30."""
+MOST_WAITING = 8  # writes that may wait for the terminal; Textual's own queue blocks the event loop at 30
 WRITER = "textual-output"  # the name of the thread that writes to the terminal
 PASTE, PASTED = "\x1b[200~", "\x1b[201~"
 _TYPED = re.compile(
@@ -200,7 +199,6 @@ class ExactCompositor(Compositor):
 
     @override
     def render_partial_update(self) -> ExactUpdate | None:  # pyright: ignore[reportIncompatibleMethodOverride] - all that is done with it is `render_segments`
-        """Return the changes since the last call; None if nothing changed."""
         screen = self.size.region
         regions = [visible for region in self._dirty_regions if (visible := region.intersection(screen))]
         self._dirty_regions.clear()
@@ -233,7 +231,6 @@ class ExactCompositor(Compositor):
 
 
 def _uncovered(y: int, visible: dict[Widget, tuple[Region, Region]]) -> list[Seen]:
-    """Return the visible parts of a line, of widgets from front to back."""
     parts: list[Seen] = []
     for widget, (region, clip) in visible.items():
         shown = region.intersection(clip)

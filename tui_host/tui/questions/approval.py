@@ -324,7 +324,6 @@ class Approval(QuestionPanel):
             self._turn_to()
 
     async def _keep(self, question: Question) -> None:
-        """Approve a call once the rule for its tool stands in rules.toml."""
         tool, host = question.request.tool, self._host
         try:
             await host.change_rule(lasting(tool), is_kept=True)
@@ -360,7 +359,6 @@ class Approval(QuestionPanel):
         self._write(self._reason, "", "Why not? The model will read this.")
 
     def action_edit(self) -> None:
-        """Open the field for the arguments, the caret at their first value."""
         arguments = self._key_of(self.current)[1].decode()
         if self._mask.found(arguments):
             key = key_of("reject_because")

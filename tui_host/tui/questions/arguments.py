@@ -16,8 +16,7 @@ from tui_host.errors import JSON
 from tui_host.tui.text_width import fill
 from tui_host.tui.widgets.lines.line_view import LineView
 
-CallKey: TypeAlias = tuple[str, bytes]
-"""A call, and the arguments to send."""
+CallKey: TypeAlias = tuple[str, bytes]  # a call, and the arguments to send
 _TAB = "␉   "
 _RULE = "│ "
 

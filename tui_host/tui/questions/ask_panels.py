@@ -45,11 +45,8 @@ class AskPanel(QuestionPanel):
         Binding("escape", "refuse('cancel')", "cancel", priority=True, tooltip="close the question without an answer"),
     ]
     DEFAULT_CSS = """
-    AskPanel {
-        & > Horizontal { height: 1; }
-        & > VerticalScroll { height: auto; scrollbar-size-vertical: 1; }
-        & > VerticalScroll > Static { height: auto; margin-bottom: 1; }
-    }
+    AskPanel > Horizontal { height: 1; }
+    AskPanel > VerticalScroll { height: auto; scrollbar-size-vertical: 1; & > Static { margin-bottom: 1; } }
     """
 
     def __init__(
@@ -92,7 +89,6 @@ class AskPanel(QuestionPanel):
         self.hint = self.asked = ""
 
     def on_finished(self, event: Finished) -> None:
-        """After the last field: say how to send."""
         event.stop()
         self.say("tab goes to the buttons; enter there sends")
 

@@ -149,7 +149,7 @@ class PickField(Widget, can_focus=True):
 class FieldRow(Vertical):
     """A field with its label, its description, and what is wrong with its value."""
 
-    DEFAULT_CSS = "FieldRow { height: auto; margin-bottom: 1; } FieldRow > Static { height: auto; }"
+    DEFAULT_CSS = "FieldRow { height: auto; margin-bottom: 1; }"
 
     def __init__(self, field: FormField, text: str, *, warns: bool) -> None:
         self.field = field

@@ -90,11 +90,8 @@ class ContentsScreen(Browse):
         Binding("tab", "app.focus_next", "scroll", tooltip="go to the content to scroll it, and back"),
     ]
     DEFAULT_CSS = """
-    ContentsScreen {
-        & PictureView { width: 1fr; height: 1fr; display: none; }
-        &.-picture PageLines { display: none; }
-        &.-picture PictureView { display: block; }
-    }
+    PictureView, ContentsScreen.-picture PageLines { display: none; }
+    ContentsScreen.-picture PictureView { display: block; }
     """
 
     def __init__(self, main: MainScreen, item: CallItem, output: ToolOutput) -> None:

@@ -221,7 +221,6 @@ class FillScreen(PageScreen):
     on_descendant_focus = on_text_area_changed
 
     async def _complete(self, row: FieldRow) -> None:
-        """Ask the server for values of a field; the other fields' values go with it."""
         pool, text = self._host.pool, row.input.value
         if pool is None:
             return
@@ -244,7 +243,6 @@ class FillScreen(PageScreen):
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:
-        """Leave the keys to the field where nothing is suggested."""
         return action != "suggest" or bool(self._suggested)
 
     def action_suggest(self, step: int) -> None:
@@ -261,7 +259,6 @@ class FillScreen(PageScreen):
             self._filled(values)
 
     def _flip(self) -> None:
-        """Show the values as JSON instead of the form, or in the form again."""
         if (values := self._editor.content()) is not None:
             form, as_json = replace(self._form, given=values), not self._editor.is_whole
             self.action_leave()

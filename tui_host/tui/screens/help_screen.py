@@ -56,10 +56,7 @@ ABOUT = (
 ABOUT_MARKS = (
     ("> and *", "the selected row, and its related rows: the same call, or the other half of the exchange"),
     ("…", "at a row's end: more may still come. Elsewhere: cut, because there is no room"),
-    (
-        "•••",
-        "at a row's end: a secret was removed before saving. In a text: here stood a secret, with its name and length",
-    ),
+    ("•••", "at a row's end: a secret was taken out. In a text: here stood a secret, with its name and length"),
     ("x12", "twelve frames that say the same, folded into one row"),
     ("inferred", "linked by name, arguments, time and result: another host does not record what belongs together"),
     ("?", "maybe: the likeliest of several calls, by order; J on it lists the others and joins by hand"),
@@ -67,10 +64,7 @@ ABOUT_MARKS = (
 )
 ABOUT_FILTER = (
     ("word", "in any value of a row, its URL, its headers, or in what it shows"),
-    (
-        '"text in a body"',
-        "in the body, the URL or the headers of a row: decoded, in any case; two Chinese characters are enough",
-    ),
+    ('"text in a body"', "in a row's body, URL or headers: decoded, in any case; two Chinese characters are enough"),
     *((f"{name}{field.sign}", field.help) for name, field in FIELDS.items()),
     ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
 )
@@ -128,7 +122,6 @@ class DocumentView(BlockView):
     AROUND = 1 << 20  # all of it, so that the scroll bar is right
 
     def current_source(self) -> tuple[str, str]:
-        """Return the selection, or else the whole source, and what it is."""
         return self.selected_source() or ("document", self.blocks.items.source(0))
 
 

@@ -20,7 +20,6 @@ from typing_extensions import override
 from tui_host.tui import sources, textual_private
 from tui_host.tui.alerts import WAITING_SECONDS
 from tui_host.tui.keys import ACTIONS, bound, keys_of, kinds_at
-from tui_host.tui.screens.branches import Branches
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
 from tui_host.tui.widgets import status_lines as status
@@ -46,14 +45,10 @@ if TYPE_CHECKING:
 
 Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
-NARROW = 100
-"""Width in columns below which only chat or inspector is shown."""
-LOW = 14
-"""Height in lines below which a question takes the status line's place."""
-RECALLED = 1000
-"""Messages of an opened session that `up` can bring back."""
-BEHIND_SECONDS = 0.5
-"""Time between two redraws while earlier records are still being read."""
+NARROW = 100  # columns below which only chat or inspector is shown
+LOW = 14  # lines below which a question takes the status line's place
+RECALLED = 1000  # messages of an opened session that `up` can bring back
+BEHIND_SECONDS = 0.5  # between two redraws while earlier records are still being read
 
 
 class Covered(Container):
@@ -72,9 +67,7 @@ class MainScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", tooltip="move between prompt, chat, list and details"),
         Binding("shift+tab", "app.focus_previous"),
-        Binding(
-            "escape", "close", tooltip="close what lies on top, else stop the turn, else go to the prompt; never quits"
-        ),
+        Binding("escape", "close", tooltip="close what is on top, else stop the turn, else go to the prompt"),
         # At once, before the app passes on the next key: what was typed ahead behind it belongs to the field.
         bound("filter", "filter", priority=True, tooltip="filter the list, from the chat too"),
     ]
@@ -82,10 +75,9 @@ class MainScreen(Screen[None]):
     MainScreen {
         overflow: hidden;
         & > #header, & > #keys { background: $panel; }
-        & #body { height: 1fr; }
         & #chat { width: 2fr; layers: below above; }
-        & #talk { layer: below; height: 1fr; }
-        & #paper { height: 1fr; layers: below above; }
+        & #talk { layer: below; }
+        & #paper { layers: below above; }
         & #queue { height: auto; display: none; &.-told { display: block; } }
         & QuestionPanel { layer: above; dock: bottom; }
         & #wires { width: 3fr; border-left: solid $panel; }
@@ -113,8 +105,7 @@ class MainScreen(Screen[None]):
             take_back=lambda is_draft: self.submissions.take_back(is_draft=is_draft),
             id="prompt",
         )
-        self.submissions = Submissions(begin, self.prompt)  # what the prompt sends, and the drafts
-        self.branches = Branches(self, host, self.prompt, self.submissions, self.show_session)
+        self.submissions = Submissions(self, host, self.prompt, begin, self.show_session)
         self.arrangement: Arrangement = "both"  # which halves are shown
         self._is_narrow = False  # whether only one half has room
         self.overlay: QuestionOverlay | None = None  # the questions; None before chat and inspector are mounted
@@ -155,7 +146,6 @@ class MainScreen(Screen[None]):
             textual_private.paint_now(self, event.widget)
 
     async def complete(self) -> None:
-        """Mount chat and inspector."""
         if self._transcript is not None:
             return
         from tui_host.tui.questions.overlay import QuestionOverlay
@@ -187,12 +177,11 @@ class MainScreen(Screen[None]):
     # What is shown.
 
     def show_session(self, session: Session) -> None:
-        """Show the chat and the records of another session."""
         left, self.source, self._reading = self.source, None, ""
         self.submissions.keep_draft()
         self.submissions.end_edit()
         self.submissions.shown = session
-        self.branches.look()
+        self.run_worker(self.submissions.find_branches, group="family", exclusive=True)
         self.prompt.put(session.draft)
         self.prompt.remember(*session.conversation.said(RECALLED))
         if self.overlay is not None:
@@ -216,7 +205,7 @@ class MainScreen(Screen[None]):
             return (object(),)  # like no other: each look has something to show
         return (
             status.header_state(self.host, session),
-            self.branches.place,
+            self.submissions.place,
             session.conversation.revision,
             len(session.open_questions()),
             len(self.asks.of(session)),
@@ -226,7 +215,6 @@ class MainScreen(Screen[None]):
         )
 
     def look(self) -> None:
-        """Show what has changed; paints only changes."""
         transcript, inspector, overlay = self._transcript, self._inspector, self.overlay
         if transcript is None or inspector is None or overlay is None or not self.is_mounted:
             return
@@ -290,12 +278,12 @@ class MainScreen(Screen[None]):
         alert = f"{asked} (f2)" if asked and not self.shows_chat else ""
         if session is not None and session.activity.waits == "you" and session.waited >= WAITING_SECONDS:
             alert = f"{alert or 'waiting for you'} since {status.clock_words(session)}"
-        state = (*status.header_state(host, session), width, alert, foreign, self.branches.place)
+        state = (*status.header_state(host, session), width, alert, foreign, self.submissions.place)
         if state != self._in_header:
             self._in_header = state
             self._failures = () if foreign else status.failures(host)
             self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
-            self._header.say(status.header(host, session, width, alert, foreign, self.branches.place))
+            self._header.say(status.header(host, session, width, alert, foreign, self.submissions.place))
         self._look_at_status(width)
         question = self.question if self.shows_chat else None
         self._status.display = question is None or self.size.height >= LOW  # else the room is the question's
@@ -306,7 +294,6 @@ class MainScreen(Screen[None]):
         self._keys.say(asked_keys)
 
     def _look_at_status(self, width: int) -> None:
-        """Show what the status line and the queue say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
         if session is None:
             self._status.say(Content("" if self._reading else status.IDLE))
@@ -349,29 +336,20 @@ class MainScreen(Screen[None]):
             self._inspector.action_filter()
 
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
-        session = self.submissions.session
-        if self.submissions.edited:
-            self.branches.ask(event.text, event.attached)
-        else:
+        """Send what is written, else what is queued: with `joins_step` its last message, beside the results of a turn that runs."""
+        session, edited = self.submissions.session, self.submissions.edited
+        if edited and event.text:
+            self.submissions.ask_edited(event.text, event.attached)
+        elif event.text:
             session.draft = ""  # it is what is sent
             self.host.send(session, event.text, event.attached, joins_step=event.joins_step)
+        elif session.queued and not edited:
+            if event.joins_step and session.busy:
+                session.queued[-1] = replace(session.queued[-1], joins_step=True)
+            self.host.turns.send_queued(session)
         self.look()
-
-    def on_prompt_queue_sent(self, event: Prompt.QueueSent) -> None:
-        """Send what waits, or let the message queued last join the next step of the turn that runs."""
-        session = self.submissions.shown
-        if session is None or not session.queued or self.submissions.edited:
-            return
-        if event.joins_step and session.busy:
-            session.queued[-1] = replace(session.queued[-1], joins_step=True)
-        self.host.turns.send_queued(session)
-        self.look()
-
-    def say_with_step(self) -> None:
-        self.prompt.submit(joins_step=True)
 
     def _ask_values(self, form: Form, filled: Callable[[Mapping[str, JSON]], None]) -> None:
-        """Ask for the values of a server's prompt or template."""
         from tui_host.tui.screens.field_screen import FillScreen
 
         self.app.push_screen(FillScreen(self.host, form, filled))  # pyright: ignore[reportUnknownMemberType] - of any app
@@ -388,17 +366,16 @@ class MainScreen(Screen[None]):
 
     def on_transcript_branch_asked(self, event: Transcript.BranchAsked) -> None:
         event.stop()
-        self.branches.start(event.way, event.turn)
+        self.submissions.start(event.way, event.turn)
 
     def action_branch(self, step: int = 1) -> None:
-        """Show the next branch of the session, or the one before."""
-        self.run_worker(partial(self.branches.go, step), group="branches", exclusive=True)
+        self.run_worker(partial(self.submissions.go, step), group="branches", exclusive=True)
 
     def action_close(self) -> None:
         if self.submissions.edited and self.focused is self.prompt:
-            self.submissions.leave_edit()
-            return
-        if self.question is None and self.submissions.session.busy:
+            self.submissions.end_edit()
+            self.prompt.put(self.submissions.session.draft)
+        elif self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
         elif self.shows_chat:
             self._focus()
@@ -407,7 +384,6 @@ class MainScreen(Screen[None]):
 
     @property
     def question(self) -> Approval | AskPanel | None:
-        """The question over the chat; None while nothing is asked."""
         return None if self.overlay is None else self.overlay.panel
 
     def on_screen_resume(self) -> None:

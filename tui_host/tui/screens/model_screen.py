@@ -85,7 +85,6 @@ class ModelScreen(Browse):
         self._ask(self._begun)
 
     async def _ask_providers(self, *names: str) -> None:
-        """Ask all providers, or the named ones, for their models in the background."""
         from tui_host.host.provider_models import reported
 
         with self.telling():

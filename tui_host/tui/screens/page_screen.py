@@ -30,6 +30,7 @@ from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 from tui_host.tui.widgets.status_lines import StatusLine
 
 Work: TypeAlias = Coroutine[object, object, None]
+HELD_SECONDS = 0.2  # a key repeated within them is being held down, and confirms nothing
 
 
 class Note(StatusLine):
@@ -53,7 +54,6 @@ class PageScreen(Screen[None]):
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-low"), (8, "-few"), (12, "-high")]  # noqa: RUF012 - Textual's
     DEFAULT_CSS = """
     PageScreen {
-        layout: vertical;
         & > #page-heading { color: $foreground; text-style: bold; background: $panel; }
         & > .page-body { height: 1fr; }
         & > #page-note { max-height: 4; }
@@ -99,7 +99,6 @@ class PageScreen(Screen[None]):
         self.query_one(place, StatusLine).say(Content.styled(words, style))
 
     def on_resize(self) -> None:
-        """Lay out the keys, each beside what it does, in as many lines as they need."""
         keys = [(key.shown, key.brief) for key in keys_of(type(self)) if key.brief]
         self.query_one("#page-keys", StatusLine).say(Content("\n").join(key_rows(keys, self.size.width - 2)))
 
@@ -153,12 +152,11 @@ class Browse(PageScreen):
         & Input { margin: 0 1; }
         & #list { width: 40%; max-width: 44; }
         & .-alone #list { width: 1fr; max-width: 100%; }
-        & .browse-sheet { width: 1fr; border-left: solid $panel; }
-        & PageLines { width: 1fr; height: 1fr; }
+        & .browse-sheet { border-left: solid $panel; }
         &.-below .page-body { layout: vertical; }
         &.-below #list { width: 1fr; max-width: 100%; height: auto; max-height: 40%; }
         &.-below .-alone #list { max-height: 100%; }
-        &.-below .browse-sheet { height: 1fr; border-left: none; border-top: solid $panel; }
+        &.-below .browse-sheet { border-left: none; border-top: solid $panel; }
     }
     """
 
@@ -174,6 +172,8 @@ class Browse(PageScreen):
         self._listed_at: object = None  # the revision they are of
         self._seen: tuple[str, object] = "", self
         self._flipped: dict[str, set[str]] = {}
+        self._asked = ""  # the key and the line that the same key confirms
+        self._pressed = "", 0.0  # the last of these keys, and when
 
     def items(self) -> Mapping[str, Choice]:
         """Return the lines, by their keys; unless they change, those that were listed before."""
@@ -233,6 +233,29 @@ class Browse(PageScreen):
         event.stop()
         self.look()
 
+    def ask_again(self, asked: str = "", words: str = "") -> None:
+        """Ask for a key to be pressed again, or no longer: any other key is a no."""
+        self._asked = asked
+        self.note(words, "bold $text-warning")
+
+    def is_again(self, key: str, at: float, words: str) -> bool:
+        """Whether a key comes for the second time on a line. The first time, say what it would do."""
+        (before, pressed_at), self._pressed = self._pressed, (key, at)
+        if before == key and at - pressed_at < HELD_SECONDS:
+            return False
+        asked = f"{key} {self.choices.current}"
+        is_again = asked == self._asked
+        self.ask_again("" if is_again else asked, "" if is_again else words)
+        return is_again
+
+    def on_key(self, event: events.Key) -> None:
+        if self._asked and event.key == "escape":
+            event.stop()
+            event.prevent_default()  # it closes no more than the question
+        self._pressed = "", 0.0
+        if self._asked:
+            self.ask_again()
+
     def action_take(self) -> None:
         choice = self.listed.get(self.choices.current)
         if choice is not None and choice.take is not None:
@@ -240,9 +263,6 @@ class Browse(PageScreen):
 
     def action_move(self, distance: str, step: int) -> None:
         (self.choices.action_line if distance == "line" else self.choices.action_page)(step)
-
-    def action_filter(self) -> None:
-        self.field.focus()
 
     @override
     def action_leave(self) -> None:

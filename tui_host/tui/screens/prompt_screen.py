@@ -37,7 +37,6 @@ class PromptScreen(PageScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "send", "send", tooltip="send the messages", priority=True),
     ]
-    DEFAULT_CSS = "PromptScreen > PageLines { height: 1fr; }"
 
     def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
         super().__init__(form_of(prompt.server, prompt).title, body=[PageLines()])
@@ -49,7 +48,6 @@ class PromptScreen(PageScreen):
         self.start(self._fill())
 
     async def _fill(self) -> None:
-        """Show the messages, and below them what is sent."""
         pool, session, prompt = self._main.host.pool, self._main.submissions.session, self._prompt
         if pool is None:
             return
@@ -74,7 +72,6 @@ class PromptScreen(PageScreen):
         self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
 
     def look(self) -> None:
-        """Draw more of a long prompt."""
         self.query_one(PageLines).advance()
 
     def action_send(self) -> None:

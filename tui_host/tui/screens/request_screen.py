@@ -81,7 +81,7 @@ class RequestScreen(PageScreen):
     def __init__(self, main: MainScreen) -> None:
         self._detail = Detail(empty="Nothing yet.", id="request-detail")
         super().__init__(body=[self._detail])
-        self._host, self._session, self._wires = main.host, main.branches.asked_in(), main.source
+        self._host, self._session, self._wires = main.host, main.submissions.asked_in(), main.source
         self._unsent, self._attached = main.prompt.message(), main.prompt.marks.attached(main.prompt.text)
         self._without: Without | None = None  # what is left out
         self._next: list[Without] = []  # what is left out after that

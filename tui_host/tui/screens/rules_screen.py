@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from textual import events
 from textual.binding import Binding, BindingType
 from typing_extensions import override
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from tui_host.tui.screens.main_screen import MainScreen
 
 MOST_CALLS, MOST_ITEMS = 100, 2_000  # that are listed, and that are looked at for them
-HELD_SECONDS = 0.2  # a key repeated within them is being held down, and confirms nothing
 _WORDS = "Deny beats ask beats allow; a call that nothing here decides is asked about. Below: the calls of this session, the last first."
 Subject: TypeAlias = "Grant | Rule | CallItem"
 
@@ -53,20 +51,16 @@ class RulesScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__(words=_WORDS)
         self._main, self._host, self._session = main, main.host, main.submissions.session
-        self._asked = ""  # the action and the line that another press confirms
-        self._pressed = "", 0.0  # the last of these actions, and when
-        self._wanted = self._selected(main)
 
-    @staticmethod
-    def _selected(main: MainScreen) -> str:
-        """Return the call that is selected in the chat, or in the inspector where that has the focus; empty if none is."""
-        transcript, inspector = main.query_one(Transcript), main.query_one(Inspector)
-        item = transcript.blocks.items.item(transcript.current)
-        if isinstance(item, CallItem):
-            return item.call
-        row = inspector.ladder.selected
-        is_there = row is not None and main.focused is not None and inspector in main.focused.ancestors_with_self
-        return min(row.calls, default="") if row is not None and is_there else ""
+    @override
+    def on_mount(self) -> None:
+        """Go to the call that is selected in the chat, or in the inspector where that has the focus."""
+        transcript, inspector = self._main.query_one(Transcript), self._main.query_one(Inspector)
+        item, row = transcript.blocks.items.item(transcript.current), inspector.ladder.selected
+        wanted = item.call if isinstance(item, CallItem) else ""
+        if not wanted and row is not None and inspector.has_focus_within:
+            wanted = min(row.calls, default="")
+        self.list_again(wanted)
 
     # What is shown.
 
@@ -75,10 +69,6 @@ class RulesScreen(Browse):
         policy, tools = self._session.policy, self._tools()
         self.revision = [*policy.grants], [*policy.rules], self._session.conversation.revision, tools
         super().look()
-        if self._wanted and self.listed:
-            wanted, self._wanted = self._wanted, ""
-            if wanted in self.listed:
-                self.list_again(wanted)
 
     def _tools(self) -> tuple[Tool, ...]:
         return () if self._host.pool is None else self._host.pool.tools()
@@ -153,23 +143,9 @@ class RulesScreen(Browse):
 
     # What a person does.
 
-    def on_key(self, event: events.Key) -> None:
-        """Take any other key for a no."""
-        if self._asked and event.key == "escape":
-            event.stop()
-            event.prevent_default()  # it closes no more than the question
-        self._pressed = "", 0.0
-        self._ask("")
-
-    def _ask(self, asked: str, words: str = "") -> None:
-        self._asked = asked
-        self.note(words, "bold $text-warning")
-
     async def action_twice(self, name: str) -> None:
         """Say what an action does to the current rule, or why nothing; pressed again, do it."""
-        now, (before, at) = self._main.pressed_at, self._pressed
-        self._pressed = name, now
-        if not self.choices.current or (name == before and now - at < HELD_SECONDS):
+        if not self.choices.current:
             return
         subject, tool, reason = self._at(self.choices.current), None, ""
         if isinstance(subject, CallItem):
@@ -182,17 +158,15 @@ class RulesScreen(Browse):
         elif name == "keep_rule":
             tool = lasting_of(subject, self._tools())
             unkept = "its server offers no tool that is defined so now"
-            reason = f"No rule for good: {unkept}." if tool is None else ""
-            if tool is not None and (unkept := self._host.unkept(self._session, tool)):
-                reason = f"No rule for good: {unkept}."
+            if tool is not None:
+                unkept = self._host.unkept(self._session, tool)
+            reason = f"No rule for good: {unkept}." if unkept else ""
+        what = f"keep {written(lasting(tool))} in {RULES_FILE}" if tool else "take this rule back"
+        words = f"{key_of(name)} again: {what}. Any other key changes nothing."
         if reason or isinstance(subject, CallItem):
-            self._ask("")
+            self.ask_again()
             self.notify(line(reason, 300), severity="warning", markup=False)
-        elif self._asked != f"{name} {self.choices.current}":
-            what = f"keep {written(lasting(tool))} in {RULES_FILE}" if tool else "take this rule back"
-            self._ask(f"{name} {self.choices.current}", f"{key_of(name)} again: {what}. Any other key changes nothing.")
-        else:
-            self._ask("")
+        elif self.is_again(name, self._main.pressed_at, words):
             with self.telling():
                 if tool is not None:
                     await self._host.change_rule(lasting(tool), is_kept=True)

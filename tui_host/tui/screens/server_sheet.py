@@ -158,7 +158,6 @@ class DirectRequest:
     raw: JSON = None
 
     async def make(self, pool: Pool) -> None:
-        """Send it, and keep what comes of it."""
         session, server, item, sent = self.session, self.form.server, self.form.item, self.form.given
         texts = {name: str(value) for name, value in sent.items()}
 
@@ -190,7 +189,6 @@ class DirectRequest:
             self.state, self.last = state, self.recorder.reached
 
     def line(self, mask: Mask, *, is_newest: bool) -> SheetLine:
-        """Return the request as a line, with its answer and frames below."""
         lines: list[SheetLine] = []
         if self.failed:
             lines.append(SheetLine(key="failed", label=mask(self.failed), style="failed", is_wrapped=True))

@@ -60,13 +60,7 @@ class ServersScreen(Browse):
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """
-    ServersScreen {
-        & #chat { height: 1fr; layers: below above; }
-        & #talk { layer: below; height: 1fr; }
-        & #talk > .page-body { layout: horizontal; height: 1fr; }
-        &.-below #talk > .page-body { layout: vertical; }
-        & QuestionPanel { layer: above; dock: bottom; }
-    }
+    ServersScreen #chat { layers: below above; & > #talk { layer: below; } & > QuestionPanel { layer: above; dock: bottom; } }
     """
 
     def __init__(self, main: MainScreen) -> None:
@@ -162,13 +156,15 @@ class ServersScreen(Browse):
         return pool.server(name) if pool is not None and name else None
 
     def _path(self) -> tuple[str, ...]:
-        """Return the keys that lead to the current line of the sheet; none while the focus is elsewhere."""
         item = self.view.item
         return item.keys if item is not None and self.view.has_focus else ()
 
     def _tell(self, words: str) -> None:
         self.notify(line(self._mask(words), 300), markup=False, timeout=4)
         self.look()
+
+    def action_filter(self) -> None:
+        self.field.focus()
 
     def action_reconnect(self) -> None:
         if (server := self._server()) is not None:

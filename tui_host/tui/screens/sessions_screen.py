@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.widgets import Input
 from typing_extensions import override
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 LOOK_AGAIN_SECONDS = 1.0  # between updates of the list while other processes change sessions
 PREVIEW_SECONDS = 0.05  # that the cursor stays on a line before the session's preview is read
 RECORDS_SECONDS = 0.2  # after the last letter, before records are searched
-HELD_SECONDS = 0.2  # a key repeated within them is being held down, and does not count as a confirmation
 _PROMPTS = 30
 _NO_SESSIONS = (
     "No sessions yet. Press escape and ask something: it is saved from the first word."
@@ -101,10 +99,8 @@ class SessionsScreen(Browse):
         bound("remove", "delete", "remove", display="delete, twice", priority=True, tooltip="remove it for good"),
     ]
     DEFAULT_CSS = """
-    SessionsScreen {
-        &.-below #list { height: 2fr; max-height: 100%; }
-        &.-few .browse-sheet, &.-low .browse-sheet { display: none; }
-    }
+    SessionsScreen.-below #list { height: 2fr; max-height: 100%; }
+    SessionsScreen.-few .browse-sheet, SessionsScreen.-low .browse-sheet { display: none; }
     """
 
     def __init__(self, main: MainScreen) -> None:
@@ -118,8 +114,6 @@ class SessionsScreen(Browse):
         self._looking = asyncio.Lock()  # what is known of taps is found out by one at a time
         self._version = -1
         self._read_at = 0.0
-        self._doomed = ""  # the line that another `delete` removes
-        self._delete_pressed_at = 0.0
 
     @override
     def look(self) -> None:
@@ -140,11 +134,10 @@ class SessionsScreen(Browse):
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
         self._progress = ""
-        self._keep()
+        self.ask_again()
         self.start(partial(self._search, self.typed), exclusive=True, group="records")
 
     async def _read(self, words: str) -> None:
-        """Read the sessions, and those whose title or messages match the words; matches in records are kept."""
         store = self._host.store
         if store is None:
             return
@@ -231,7 +224,6 @@ class SessionsScreen(Browse):
 
     @override
     def sheet(self, key: str) -> None:
-        """Have the preview read; it is shown when it comes."""
         self.start(partial(self._preview, self._lines[key]), exclusive=True, group="preview")
 
     async def _preview(self, listed: Listed) -> None:
@@ -270,18 +262,6 @@ class SessionsScreen(Browse):
 
             ask_for_export(self, self._host, self.choices.current, WHOLE)
 
-    def _keep(self) -> None:
-        """Keep the session that waits for a second `delete`."""
-        self._doomed = ""
-        self.note("")
-
-    def on_key(self, event: events.Key) -> None:
-        """Take any other key than `delete` for a no."""
-        if self._doomed and event.key == "escape":
-            event.stop()
-            event.prevent_default()  # it closes no more than the question
-        self._keep()
-
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Leave `delete` to the field while there is text behind its caret."""
@@ -289,27 +269,24 @@ class SessionsScreen(Browse):
 
     async def action_delete(self) -> None:
         """Ask before removing the current session; pressed again, remove it, or all taps of a story, from the disk."""
-        now, listed, store = self._main.pressed_at, self._lines.get(self.choices.current), self._host.store
-        is_held, self._delete_pressed_at = now - self._delete_pressed_at < HELD_SECONDS, now
-        if listed is None or store is None or is_held:
+        listed, store = self._lines.get(self.choices.current), self._host.store
+        if listed is None or store is None:
             return
-        info, title = listed.info, line(self._title(listed), 80)
+        info, title, reason = listed.info, line(self._title(listed), 80), ""
+        words = f"delete again: remove «{title}» for good. Any other key keeps it."
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
-        reason = ""
         if shown is not None and shown.id in {info.id, listed.whole, *ids_of(info)}:
             reason = "This session is on the screen. Show another one first, then delete it here."
         elif here is not None and (here.busy or here.open_questions()):
             reason = "A turn of this session is running. Delete the session when the turn has ended."
         elif here is None and info.live:
             reason = "Another process is writing this session. End it there first."
-        elif self._doomed != info.id:
-            self._doomed = info.id
-            self.note(f"delete again: remove «{title}» for good. Any other key keeps it.", "bold $text-warning")
+        elif not self.is_again("delete", self._main.pressed_at, words):
             return
         elif here is not None and not self._host.sessions.leave(here):
             reason = "This session is not saved whole yet. Delete it later."
-        self._keep()
         if reason:
+            self.ask_again()
             self.notify(reason, severity="warning", markup=False)
             return
         with self.telling():

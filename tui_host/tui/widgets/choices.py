@@ -13,8 +13,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, padded
 from tui_host.tui.widgets.lines.line_view import LineView
 
-_READ = 400
-"""Characters of a text that are read for one line."""
+_READ = 400  # characters of a text that are read for one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,6 @@ class ChoiceList(LineView):
 
     @property
     def current(self) -> str:
-        """The key of the choice under the cursor; empty without one."""
         return "" if self.cursor is None else self.keys[self.cursor]
 
     def show(self, choices: Mapping[str, Choice], wanted: str = "") -> None:

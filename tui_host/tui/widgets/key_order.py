@@ -14,8 +14,7 @@ from tui_host.tui.keys import bindings_of
 if TYPE_CHECKING:
     from textual.widget import Widget as Field
 else:
-    Field = object
-    """No widget at run time: Textual takes component classes from the first base that is one."""
+    Field = object  # No widget at run time: Textual takes component classes from the first base that is one
 
 
 class KeysInOrder(Field):

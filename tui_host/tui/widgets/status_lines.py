@@ -174,7 +174,6 @@ def _starts(host: Host, session: Session | None, foreign: str) -> Iterator[tuple
 
 
 def _names(names: Sequence[str], longest: int) -> Content:
-    """Return model, protocol and profile, each cut to `longest` characters."""
     words = " · ".join(line(name, longest) for name in names if name)
     return Content(f"{words}   " if words else "")
 
@@ -216,18 +215,6 @@ def _count(tokens: int) -> str:
     return short_size(tokens).removesuffix(" B")
 
 
-def _pace(session: Session, seconds: float) -> str:
-    """Say how many tokens a second an answer has had so far: `, ~31 tok/s`; an estimate, as providers count at the end."""
-    from tui_host.chat.conversation import AnswerItem
-    from tui_host.llm.outline import estimate_tokens
-
-    last = session.conversation[-1] if len(session.conversation) else None
-    if not isinstance(last, AnswerItem) or last.state != "streaming" or seconds < 1:
-        return ""
-    pace = estimate_tokens((last.thinking + last.text).encode("utf-8", "replace")) / seconds
-    return f", ~{round(pace, -1 if pace >= 100 else None):.0f} tok/s"
-
-
 def waiting(host: Host, session: Session) -> Content:
     """Say what the turn waits for, and how long; between turns whether one can begin."""
     activity = session.activity
@@ -238,7 +225,8 @@ def waiting(host: Host, session: Session) -> Content:
             (f"{limit.steps} step{'s' * (limit.steps != 1)} so far:  ", ALERT),
             ("  ".join(f"{key} {words}" for key, words in limit_answers(limit).items()), "bold"),
         )
-    from tui_host.chat.conversation import CallItem
+    from tui_host.chat.conversation import AnswerItem, CallItem
+    from tui_host.llm.outline import estimate_tokens
 
     now = session.clock()
     seconds = max(0.0, (activity.until or now) - now) if activity.waits == "retry" else now - activity.since
@@ -263,8 +251,12 @@ def waiting(host: Host, session: Session) -> Content:
         "you": f"waiting for you: {activity.detail or f'{count} call' + 's' * (count != 1) + ' to decide'}",
         "tools": f"waiting for {', '.join(reversed(running)) or 'tools'}",
     }[activity.waits]
-    pace = _pace(session, seconds) if activity.waits == "answer" else ""
-    words, limit = f"{words} {seconds:.0f} s{pace}", ""
+    words, limit = f"{words} {seconds:.0f} s", ""
+    is_counted = activity.waits == "answer" and seconds >= 1 and len(session.conversation)
+    last = session.conversation[-1] if is_counted else None
+    if isinstance(last, AnswerItem) and last.state == "streaming":  # an estimate: providers count at the end
+        pace = estimate_tokens((last.thinking + last.text).encode("utf-8", "replace")) / seconds
+        words += f", ~{round(pace, -1 if pace >= 100 else None):.0f} tok/s"
     if silence := activity.silence(now):
         words, limit = silence, f"   {activity.limit}"  # last, since a narrow chat cuts it
     return Content.assemble(f"{words}   ", ("escape", "bold"), f" stops{limit}")

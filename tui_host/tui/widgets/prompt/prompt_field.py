@@ -45,10 +45,8 @@ WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 """The name of a file or a resource while it is being typed; it ends at the caret."""
 NEW_LINE = {"ctrl+j", "shift+enter", "shift+\r"}
 BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
-_HELP = 120
-"""Characters of the help of a server's prompt."""
-OPENED = 200_000
-"""Characters above which a paste is not opened: the editor would hold everything up."""
+_HELP = 120  # characters of the help of a server's prompt
+OPENED = 200_000  # characters above which a paste is not opened: the editor would hold everything up
 ELSEWHERE: Mapping[str, str] = {
     "clear": "new",
     "compact": "new",
@@ -69,13 +67,11 @@ class Prompt(KeysInOrder, TextArea):
         Binding("enter", "", "send", tooltip="send; while a turn runs, queue it; while empty, send what was held back"),
         bound("step", "", tooltip="in a turn: say it with the next step, beside the tools' results"),
         Binding("ctrl+j", "", "new line", tooltip="begin a new line; shift+enter too, if the terminal passes it on"),
-        Binding(
-            "up,down", "", tooltip="beyond the first and last line: bring back earlier messages, queued ones first"
-        ),
+        Binding("up,down", "", tooltip="beyond the first and last line: bring back earlier messages, the queue first"),
         Binding("delete", "", tooltip="in an empty prompt: drop the message queued last"),
         Binding("slash", "", "commands", tooltip="a command, or /server:prompt; tab completes; behind a space, text"),
         Binding("at", "", "files", tooltip="attach a file, or @server:uri, which is read when chosen; tab completes"),
-        bound("again", "", tooltip="find an earlier message with what is written; again: the one before; escape: back"),
+        bound("again", "", tooltip="find an earlier message with what is written; again: one before; escape: back"),
         Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         bound("clear", "clear_all", tooltip="delete everything that is written"),
@@ -97,17 +93,11 @@ class Prompt(KeysInOrder, TextArea):
 
     @dataclass
     class Sent(Message):
-        """Posted to send a message, with attached files."""
+        """Posted to send a message, with attached files; without a text, to send what is queued."""
 
         text: str
         attached: Sequence[Attached] = ()
         joins_step: bool = False
-
-    @dataclass
-    class QueueSent(Message):
-        """Posted to send what is queued, from an empty prompt."""
-
-        joins_step: bool
 
     @dataclass
     class QuickPicked(Message):
@@ -161,7 +151,6 @@ class Prompt(KeysInOrder, TextArea):
         self._recalled += len(before)
 
     def put(self, draft: str) -> None:
-        """Show a draft in place of the text."""
         self._recalled = len(self._sent)
         self.suggest(())
         self.load_text(self._from_elsewhere(draft))
@@ -184,7 +173,6 @@ class Prompt(KeysInOrder, TextArea):
 
     @property
     def _before_caret(self) -> str:
-        """The caret's line up to the caret."""
         row, column = self.cursor_location
         return self.document[row][:column]
 
@@ -196,7 +184,6 @@ class Prompt(KeysInOrder, TextArea):
         self.move_cursor(result.end_location)
 
     def _put_for_word(self, word: str, text: str) -> None:
-        """Replace a word before the caret, or insert at the caret."""
         row, column = self.cursor_location
         start = column - len(word) if self._before_caret.endswith(word) else column
         self._put((row, start), (row, column), text)
@@ -247,7 +234,7 @@ class Prompt(KeysInOrder, TextArea):
             if self.text:  # an empty prompt has no lines: `enter` typed before the terminal was ours comes as `ctrl+j`
                 self._put(*self.selection, "\n")
         elif event.key == "enter" or event.key.replace("\r", "enter") in keys_named("step"):
-            self.submit(joins_step=event.key != "enter")
+            self.action_submit(event.key != "enter")
         elif self._chosen is not None and event.key == "tab":
             self._take_chosen()
         elif self._chosen is not None and event.key == "escape":
@@ -270,7 +257,6 @@ class Prompt(KeysInOrder, TextArea):
         event.prevent_default()
 
     def action_clear_all(self) -> None:
-        """Delete the whole text; `ctrl+z` restores it."""
         if self.text:
             self._put((0, 0), self.document.end, "")
             self.notify("Cleared. ctrl+z brings it back.", markup=False, timeout=3)
@@ -369,7 +355,7 @@ class Prompt(KeysInOrder, TextArea):
 
         self._add_read(image_or_text, "")
 
-    def submit(self, *, joins_step: bool = False) -> None:
+    def action_submit(self, joins_step: bool) -> None:
         """Take a suggestion, run a command, or send the message, with the next step of a turn that runs if it `joins_step`."""
         if self._chosen is not None and self._chosen.by_enter:
             self._take_chosen()
@@ -381,7 +367,7 @@ class Prompt(KeysInOrder, TextArea):
         if command is None:
             return  # a command stays to be corrected
         if not text:
-            self.post_message(self.QueueSent(joins_step))
+            self.post_message(self.Sent("", (), joins_step))
             return
         if command:
             self.post_message(self.Command(command))
@@ -521,7 +507,6 @@ class Prompt(KeysInOrder, TextArea):
 
     @property
     def _chosen(self) -> Suggestion | None:
-        """The chosen suggestion; None while the list is closed."""
         shown = self._completion
         return shown.suggestions[shown.cursor or 0] if shown is not None and shown.suggestions else None
 

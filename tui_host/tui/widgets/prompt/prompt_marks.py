@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
 
-FOLDED_CHARACTERS = 20_000
-"""Characters of a paste above which a mark stands for it: the editor is slow with more."""
-FOLDED_LINES = 25
-"""Lines of a paste above which a mark stands for it: what was written before and after is lost from sight."""
+FOLDED_CHARACTERS = 20_000  # of a paste above which a mark stands for it: the editor is slow with more
+FOLDED_LINES = 25  # of a paste above which a mark stands for it: what was written around it is lost from sight
 
 
 @dataclass(slots=True)
@@ -48,7 +46,6 @@ class Marks:
         return self.add(f"pasted: {lines:,} line{'s' * (lines != 1)}, {size}", text, beside)
 
     def pastes(self, text: str) -> list[re.Match[str]]:
-        """Return the marks of a text that stand for pastes."""
         return [mark for mark in self.within(text) if isinstance(self.values[mark[0]], str)]
 
     def whole(self, text: str) -> str:

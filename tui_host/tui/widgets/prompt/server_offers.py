@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from tui_host.host.host import Host
     from tui_host.servers.catalog import OfferedPrompt, Resource, ServerStatus, Tool
 
-MOST = 50
-"""Resources that are suggested at once."""
+MOST = 50  # resources that are suggested at once
 _WORDS = 120
-LINK, WATCH, UNWATCH = "link", "attach and watch", "watch no more"
-"""The ways to use a resource, besides attaching it."""
+LINK, WATCH, UNWATCH = "link", "attach and watch", "watch no more"  # the ways to use a resource, besides attaching it
 
 
 class Suggestion(NamedTuple):
@@ -82,7 +80,6 @@ class ServerOffers:
         return {status.name: status for status in statuses if status.state == "ready"}
 
     def prompts(self) -> dict[str, OfferedPrompt]:
-        """Return the servers' prompts by their commands."""
         prompts = [prompt for status in self._ready().values() for prompt in status.prompts]
         return {line(f"{prompt.server}:{prompt.name}", _WORDS): prompt for prompt in prompts}
 
