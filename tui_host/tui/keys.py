@@ -28,74 +28,36 @@ class Action(NamedTuple):
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
+_PAGES = {"look": "", "time": "", "bill": "", "tools": "", "servers": "servers_page"}  # others have a key, or a screen
 ACTIONS = (
     Action("help", "help", "Every key and where it works, and the documents"),
     Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat"),
     Action("mcp", "open_screen('servers_screen.ServersScreen')", "Servers: state, tools, log, stderr", "servers"),
     Action("model", "open_screen('model_screen.ModelScreen')", "Model, tool protocol, profile and options"),
-    Action(
-        "profile",
-        "open_screen('model_screen.ModelScreen', 'profile')",
-        "Choose a profile: an agent of your configuration",
-    ),
+    Action("profile", "open_screen('model_screen.ModelScreen', 'profile')", "Choose a profile of your configuration"),
     Action("sessions", "open_screen('sessions_screen.SessionsScreen')", "Search and open earlier sessions"),
     *(
-        Action(
-            page.command,
-            "",
-            page.help[0].upper() + page.help[1:],
-            "servers_page" * (page.command == "servers"),
-            f"command('{page.command}')",
-        )
+        Action(name, "", f"{page.help[0].upper()}{page.help[1:]}", _PAGES[name], f"command('{name}')")
         for page in PAGES
-        if page.command
-        in {"look", "time", "bill", "tools", "servers"}  # others have a key of that name, or are a screen
+        if (name := page.command) in _PAGES
     ),
     Action("new", "new", "Begin a new session"),
-    Action(
-        "request",
-        "open_screen('request_screen.RequestScreen')",
-        "Show the coming request, byte for byte, before it is sent",
-    ),
-    Action(
-        "again",
-        "again",
-        "Ask the last question again: in place after it failed, else in a branch, with the model of now",
-        by_key="find_or_again",
-    ),
-    Action(
-        "step",
-        "in_pane('Prompt', 'submit(True)')",
-        "Say it with the next step: what is written, else what is queued last, goes beside the tools' results",
-    ),
-    Action(
-        "edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask from there in a branch"
-    ),
+    Action("request", "open_screen('request_screen.RequestScreen')", "The coming request, byte for byte, unsent"),
+    Action("again", "again", "Ask the last question again, in a branch unless it failed", by_key="find_or_again"),
+    Action("step", "in_pane('Prompt', 'submit(True)')", "Say what is written, or queued last, with the tools' results"),
+    Action("edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask it in a branch"),
     Action("branch", "on_main('action_branch')", "Show the next branch of this session"),
-    Action(
-        "editor",
-        "edit_prompt",
-        "Write the prompt in $VISUAL or $EDITOR; while a server waits for a login, the key shows that",
-        by_key="show_login_or_edit",
-    ),
-    Action("login", "on_main('show_login')", "Show the login that a server waits for"),
-    Action(
-        "reload",
-        "reload",
-        "Read the configuration again: its rules count, and servers that changed are connected, ended or restarted",
-    ),
+    Action("editor", "edit_prompt", "Write the prompt in $VISUAL or $EDITOR", by_key="show_login_or_edit"),
+    Action("login", "on_main('show_login')", "Show the login that a server waits for; so does the editor's key"),
+    Action("reload", "reload", "Read the configuration again, its rules too; end or connect servers that changed"),
     Action(
         "rules",
         "open_screen('rules_screen.RulesScreen')",
-        "The rules of session and files; why a call was allowed or asked about; take back",
+        "All rules, and taking back; why a call was allowed or asked",
     ),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape"),
     Action("copy", "copy", _COPY),
-    Action(
-        "code",
-        "in_pane('Transcript', 'copy_code')",
-        "Copy the code of the current or the last answer; again: its next block",
-    ),
+    Action("code", "in_pane('Transcript', 'copy_code')", "Copy the code of the current or last answer; again: more"),
     Action("palette", "command_palette", "All of these, by name"),
     Action("theme", "change_theme", "Choose a light or dark theme"),
     Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),

@@ -50,12 +50,8 @@ class Approval(QuestionPanel):
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("approve", "approve('approve')", "once", display="y/a", tooltip="approve it, once shown to its end"),
         bound("edit_arguments", "edit", "edit", tooltip="edit the arguments, then approve"),
-        bound(
-            "approve_tool", "approve('approve_tool')", "this tool", tooltip="twice: approve this tool in the session"
-        ),
-        bound(
-            "approve_for_good", "approve('approve_for_good')", tooltip="behind that: for good, by a rule in rules.toml"
-        ),
+        bound("approve_tool", "approve('approve_tool')", "this tool", tooltip="twice: approve it in this session"),
+        bound("approve_for_good", "approve('approve_for_good')", tooltip="then: for good, by a rule in rules.toml"),
         bound("approve_all", "approve('approve_all')", "all of these", tooltip="approve all, once shown to their ends"),
         bound("reject", "no", "no", tooltip="reject"),
         bound("reject_because", "reason", "no, because…", tooltip="reject with a reason that the model is told"),

@@ -37,14 +37,7 @@ class RulesScreen(Browse):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-below"), (100, "-beside")]  # noqa: RUF012 - names need room
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("keep_rule", "twice('keep_rule')", "for good", priority=True, tooltip="twice: keep a session's for good"),
-        bound(
-            "take_back",
-            "twice('take_back')",
-            "take back",
-            display="delete, twice",
-            priority=True,
-            tooltip="take it back",
-        ),
+        bound("take_back", "twice('take_back')", "take back", display="delete, twice", priority=True, tooltip="end it"),
         Binding("tab", "app.focus_next", tooltip="go to what is said about the line, and back"),
     ]
 

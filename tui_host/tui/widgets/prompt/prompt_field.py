@@ -76,9 +76,7 @@ class Prompt(KeysInOrder, TextArea):
         Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
         bound("clear", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
-        bound(
-            "paste", "paste", tooltip="attach the image in the desktop's clipboard, else insert what was copied here"
-        ),
+        bound("paste", "paste", tooltip="attach the image in the clipboard, else insert what was copied here"),
         bound("open_paste", "open_paste", tooltip="show the text of a large paste in place of its mark"),
         Binding("1,2,3", "", tooltip="in an empty chat: ask the question with this number"),
         Binding("question_mark", "", tooltip="in an empty prompt: show this help"),
