@@ -94,7 +94,7 @@ async def test_the_end_of_a_long_turn_is_told_until_somebody_comes(
         written.clear()
         there.has_focus = True
         assert run("seen", TurnResult(), 0.0) == []
-        there.end()
+        there.show_title("")
 
 
 async def test_the_focus_is_what_the_terminal_says_and_the_theme_fits_its_ground(tmp_path: Path) -> None:

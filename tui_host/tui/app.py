@@ -542,15 +542,15 @@ class TuiHost(App[int]):
                 what, text = source()
         clipboard.send(self, what, text)
 
-    def on_transcript_more_asked(self, event: Transcript.MoreAsked) -> None:
-        from tui_host.chat.conversation import CallItem
+    def on_transcript_asked(self, event: Transcript.Asked) -> None:
+        from tui_host.chat.conversation import AnswerItem, CallItem
         from tui_host.tui.screens.contents_screen import open_contents
         from tui_host.tui.screens.values_screen import show_values
 
         main = self.to_main()
         if isinstance(event.item, CallItem):
             open_contents(main, event.item)
-        elif main.source is not None:
+        elif isinstance(event.item, AnswerItem) and main.source is not None:
             main.run_worker(show_values(main, main.source, event.item))
 
     def on_line_view_copy_asked(self, event: LineView.CopyAsked) -> None:

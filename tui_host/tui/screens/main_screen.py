@@ -364,9 +364,17 @@ class MainScreen(Screen[None]):
             self.host.send(self.submissions.session, event.text)
         self.look()
 
-    def on_transcript_branch_asked(self, event: Transcript.BranchAsked) -> None:
+    def on_transcript_asked(self, event: Transcript.Asked) -> None:
+        """Begin a branch, or show a call's chain; the screens of what is more are the app's."""
+        if event.what == "more":
+            return
         event.stop()
-        self.submissions.start(event.way, event.turn)
+        if event.what != "chain":
+            self.submissions.start(event.what, event.item.turn)
+        elif self._inspector is not None and self._inspector.show_chain(getattr(event.item, "call", "")):
+            self.show_details()
+        else:
+            self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
 
     def action_branch(self, step: int = 1) -> None:
         self.run_worker(partial(self.submissions.go, step), group="branches", exclusive=True)
@@ -439,13 +447,6 @@ class MainScreen(Screen[None]):
             screen = FieldScreen("Note", NOTE_WORDS, partial(marks.write, key), changed, text=marks.notes.get(key, ""))
             screen = join_screen(self.host.store, self.source.story, row) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
-
-    def on_transcript_chain_asked(self, event: Transcript.ChainAsked) -> None:
-        event.stop()
-        if self._inspector is None or not self._inspector.show_chain(event.call):
-            self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
-            return
-        self.show_details()
 
     def show_page(self, subject: Row | Section, tab: str) -> None:
         """Go to a page of a row or heading; without a name to the page that was chosen last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +16,7 @@ from textual.strip import Strip
 from typing_extensions import override
 
 from tui_host.capture.visible import line
-from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, UserItem
+from tui_host.chat.conversation import AnswerItem, CallItem, Conversation, Item, UserItem
 from tui_host.tui.keys import bound
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parser
@@ -24,8 +24,6 @@ from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.block_view import BlockView
 from tui_host.tui.widgets.transcript.blocks import Blocks
 from tui_host.tui.widgets.transcript.items import Items, Rank
-
-Way: TypeAlias = Literal["edit", "before", "behind"]
 
 
 class Transcript(BlockView):
@@ -51,23 +49,11 @@ class Transcript(BlockView):
     """Number of the current item."""
 
     @dataclass
-    class MoreAsked(Message):
-        """The contents of a call's result, or the values of an answer, are to be shown."""
+    class Asked(Message):
+        """A call's chain is to be shown, its contents or an answer's values, or a message edited, or a branch begins there."""
 
-        item: CallItem | AnswerItem
-
-    @dataclass
-    class BranchAsked(Message):
-        """A turn's message is to be edited, or a branch begins before or behind the turn."""
-
-        way: Way
-        turn: int
-
-    @dataclass
-    class ChainAsked(Message):
-        """The chain of a call is to be shown."""
-
-        call: str
+        what: Literal["chain", "more", "edit", "before", "behind"]
+        item: Item
 
     def __init__(
         self,
@@ -183,7 +169,7 @@ class Transcript(BlockView):
     def action_open_item(self) -> None:
         item = self.blocks.items.item(self.current)
         if isinstance(item, UserItem):
-            self.post_message(self.BranchAsked("edit", item.turn))
+            self.post_message(self.Asked("edit", item))
         elif self.current is None or not self.toggle(self.current):
             words = "A message of yours, a tool call or thinking opens: go to one with up and down."
             self.post_message(self.Hinted(words))
@@ -194,14 +180,14 @@ class Transcript(BlockView):
         last = len(conversation) - 1 if self.current is None else self.current
         messages = (item for at in range(last, -1, -1) if isinstance(item := conversation[at], UserItem))
         if (item := next(messages, None)) is not None:
-            self.post_message(self.BranchAsked("edit", item.turn))
+            self.post_message(self.Asked("edit", item))
 
     def action_fork(self) -> None:
         """Ask for a branch before the current message of the user, else behind the turn of the current or last item."""
         items = self.blocks.items
         if len(items.conversation):
             item = items.item(self.current) or items.conversation[-1]
-            self.post_message(self.BranchAsked("before" if isinstance(item, UserItem) else "behind", item.turn))
+            self.post_message(self.Asked("before" if isinstance(item, UserItem) else "behind", item))
 
     def toggle(self, number: int) -> bool:
         """Open or close an item's details, if it has any; its first line stays visible."""
@@ -229,7 +215,7 @@ class Transcript(BlockView):
         """Ask for the chain of the current call; elsewhere copy code."""
         item = self.blocks.items.item(self.current)
         if isinstance(item, CallItem) and item.call:
-            self.post_message(self.ChainAsked(item.call))
+            self.post_message(self.Asked("chain", item))
         else:
             self.action_copy_code()
 
@@ -259,7 +245,7 @@ class Transcript(BlockView):
         elif not of_call and not isinstance(item, AnswerItem):
             item = next((answer for answer in items if isinstance(answer, AnswerItem) and answer.text), None)
         if isinstance(item, CallItem | AnswerItem):
-            self.post_message(self.MoreAsked(item))
+            self.post_message(self.Asked("more", item))
         else:
             words = "No result in this chat holds more than text." if of_call else "No answer in this chat has text."
             self.post_message(self.Hinted(words))
