@@ -17,7 +17,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import anyio
 from textual import events, screen
@@ -43,6 +43,7 @@ from tui_host.tui.widgets.prompt.prompt_field import Prompt
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 K = TypeVar("K", bound=Item)
+Wanted: TypeAlias = str | Callable[[], object]
 
 BOUND_SECONDS = 90.0
 """How long a condition may take on a machine that does much else; nothing waits that long where all is well."""
@@ -93,10 +94,11 @@ class Running:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
 
-    async def reach(self, keys: str, *words: str) -> None:
+    async def reach(self, keys: str, *wanted: Wanted, told: str = "") -> None:
         """Press keys, named between blanks, and wait for the words that they lead to."""
         await self.press(*keys.split())
-        await self.until_shown(*words)
+        await self.until_shown(*wanted)
+        await self.until_told(told)
 
     async def press_at_once(self, *keys: str) -> None:
         """Keys that were all pressed at this moment, however long the app takes to get to them."""
@@ -105,15 +107,15 @@ class Running:
             self.app.post_message(events.Key(key, character))
         await self.pilot.pause()
 
-    async def type(self, text: str, *words: str) -> None:
+    async def type(self, text: str, *wanted: Wanted) -> None:
         names = {" ": "space", "\n": "ctrl+j"}
         await self.press_at_once(*(names.get(letter, letter) for letter in text))
-        await self.until_shown(*words)
+        await self.until_shown(*wanted)
 
     def write(self, text: str) -> None:
         self.prompt.load_text(text)
 
-    async def send(self, text: str, *words: str) -> None:
+    async def send(self, text: str, *wanted: Wanted) -> None:
         """Write a message and send it. Returns once a question stands in the chat, so that `until_idle` waits for its turn."""
         items = len(self.session.conversation)
         self.write(text)
@@ -122,7 +124,7 @@ class Running:
             with anyio.move_on_after(2):  # a message that is kept back adds nothing
                 while len(self.session.conversation) == items:
                     await anyio.sleep(0.005)
-        await self.until_shown(*words)
+        await self.until_shown(*wanted)
 
     async def ask(self, text: str) -> None:
         await self.send(text)
@@ -156,15 +158,17 @@ class Running:
         except TimeoutError:
             raise AssertionError(f"it did not come to this; on the screen:\n{self.text}") from None
 
-    async def until_shown(self, *words: str) -> None:
+    async def until_shown(self, *wanted: Wanted) -> None:
+        """Wait until all these words are on the screen at once, and all these conditions hold."""
+
         def is_shown() -> bool:
-            text = self.text if words else ""
-            return all(word in text for word in words)
+            text = self.text if wanted else ""
+            return all(each in text if isinstance(each, str) else each() for each in wanted)
 
         await self.until(is_shown, every=0.05)
 
     async def until_told(self, words: str) -> None:
-        await self.until(lambda: any(words in message for message in self.told))
+        await self.until(lambda: not words or any(words in message for message in self.told))
 
     async def until_asked(self) -> None:
         await self.until(lambda: (it := self.approval) is not None and it.is_armed and it.current.open)

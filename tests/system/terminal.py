@@ -55,8 +55,11 @@ class Terminal:
 
     # Doing.
 
-    def type(self, keys: str) -> None:
+    def type(self, keys: str, *shown: str) -> None:
+        """Type these, and read until these words are shown."""
         os.write(self._master, keys.encode())
+        if shown:
+            self.until_shown(*shown)
 
     def resize(self, columns: int, lines: int) -> None:
         self.screen.resize(columns, lines)

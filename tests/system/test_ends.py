@@ -75,20 +75,15 @@ def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
 def test_what_was_queued_comes_back_after_sigkill_with_its_session(tmp_path: Path) -> None:
     with program(tmp_path) as terminal:
         terminal.until_shown("Nothing sent yet")  # now there is a store
-        terminal.type("error hang\r")
-        terminal.until_shown("escape stops")
-        terminal.type("say this later\r")
-        terminal.until_shown("queued · say this later")
+        terminal.type("error hang\r", "escape stops")
+        terminal.type("say this later\r", "queued · say this later")
         terminal.signal(signal.SIGKILL)
         assert terminal.ended() == -signal.SIGKILL
     with program(tmp_path) as terminal:
         terminal.until_shown("Nothing sent yet")
-        terminal.type("\x1b[15~")
-        terminal.until_shown("error hang")
-        terminal.type("\r")
-        terminal.until_shown("waits for enter · say this later")
-        terminal.type("\r")
-        terminal.until_shown("my rules recognised")
+        terminal.type("\x1b[15~", "error hang")
+        terminal.type("\r", "waits for enter · say this later")
+        terminal.type("\r", "my rules recognised")
         assert terminal.end("\x11") == (0, True)
 
 
@@ -105,8 +100,7 @@ def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_pa
             terminal.signal(signal.SIGCONT)
             terminal.until(lambda: 1049 in terminal.screen.modes)  # the next pause comes while it is entered
         terminal.until_shown("Ask anything")
-        terminal.type("typed after it")
-        terminal.until_shown("typed after it")
+        terminal.type("typed after it", "typed after it")
         terminal.signal(signal.SIGTERM)
         assert terminal.end() == (143, True)
 
@@ -170,8 +164,7 @@ def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_pa
 def test_without_a_shell_it_is_not_suspended_and_ends_as_its_terminal_does(tmp_path: Path) -> None:
     with program(tmp_path, is_controlling=False) as terminal:
         terminal.until_shown("Ask anything", "ctrl+q quit")
-        terminal.type("/suspend\r")
-        terminal.until_shown("was not started from a shell")
+        terminal.type("/suspend\r", "was not started from a shell")
         assert not terminal.is_stopped(), "no shell could bring it back"
         terminal.hang_up()
         assert terminal.ended() == 129
@@ -300,17 +293,14 @@ def test_an_editor_has_the_terminal_until_it_ends_and_signals_reach_both(tmp_pat
     script.write_text('echo EDITING; read word; echo "$word" >> "$1"\n')
     with program(tmp_path, environment={"EDITOR": f"sh {script}"}) as terminal:
         terminal.until_shown("Ask anything")
-        terminal.type("draft\x07")
-        terminal.until_shown("EDITING")
+        terminal.type("draft\x07", "EDITING")
         assert terminal.is_restored()
         terminal.signal(signal.SIGINT)  # a ctrl+c for the editor
         terminal.signal(signal.SIGTSTP)
         terminal.until(terminal.is_stopped)
         os.killpg(terminal.process.pid, signal.SIGCONT)  # to the whole job, as a shell does
-        terminal.type("and more\n")
-        terminal.until_shown("draft", "and more", "ctrl+q quit")
-        terminal.type("\x07")
-        terminal.until_shown("EDITING")
+        terminal.type("and more\n", "draft", "and more", "ctrl+q quit")
+        terminal.type("\x07", "EDITING")
         terminal.signal(signal.SIGTERM)
         assert terminal.end() == (143, True)
         terminal.until(lambda: not terminal.family.living())

@@ -142,15 +142,12 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
                 terminal.type(key)
             terminal.until_shown("▾ connections", "starting begin ␛]52;c;EVIL")
             press(terminal, "\r", "G")
-            terminal.type(F2)
-            terminal.until_shown("Ask anything")
+            terminal.type(F2, "Ask anything")
             terminal.type(F2)
             paste(terminal, said("pasted"))
             terminal.until_shown("k='file:///etc/passwd']x[/link] end")
-            terminal.type("\r")
-            terminal.until_shown("Approve 1 call?", "104 hidden characters", "title begin ␛]52")
-            terminal.type("d")  # the whole description
-            terminal.until_shown("link] end: description begin", "d shows the arguments")
+            terminal.type("\r", "Approve 1 call?", "104 hidden characters", "title begin ␛]52")
+            terminal.type("d", "link] end: description begin", "d shows the arguments")  # the whole description
             terminal.type("d")
             decide(terminal, "y")
             terminal.until_shown(
@@ -158,30 +155,24 @@ def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Pa
             )
             paste(terminal, "again")
             terminal.until_shown("again")
-            terminal.type("\r")
-            terminal.until_shown("refusal begin")
+            terminal.type("\r", "refusal begin")
             show_all(terminal)
             read_the_servers_screen(terminal)
-            terminal.type("\x1b[15~")
-            terminal.until_shown("Sessions", "pasted begin")
+            terminal.type("\x1b[15~", "Sessions", "pasted begin")
             assert terminal.end("\x11") == (0, True)
             is_harmless(terminal)
 
 
 def read_the_servers_screen(terminal: Terminal) -> None:
     """Open what `f3` says of the server: its instructions, and its standard error."""
-    terminal.type("\x1bOR")
-    terminal.until_shown("Servers", "introduced as", "▸ stderr")
+    terminal.type("\x1bOR", "Servers", "introduced as", "▸ stderr")
     terminal.type("\t")
     while ">▸ instructions" not in terminal.screen.text:
         terminal.type("j")
         terminal.settle(0.1)
-    terminal.type("\r")
-    terminal.until_shown("instructions begin")
-    terminal.type("\x1b[F")
-    terminal.until_shown(">▸ stderr")
-    terminal.type("\r\x1b[F")
-    terminal.until_shown("calling begin")
+    terminal.type("\r", "instructions begin")
+    terminal.type("\x1b[F", ">▸ stderr")
+    terminal.type("\r\x1b[F", "calling begin")
 
 
 def is_harmless(terminal: Terminal) -> None:
@@ -219,10 +210,8 @@ def show_all(terminal: Terminal) -> None:
         terminal.type(BACK)
         terminal.until(lambda: not is_in_details(terminal))
     press(terminal, *"kkkkkk")
-    terminal.type(F2)
-    terminal.until_shown("Ask anything")
-    terminal.type(F2)
-    terminal.until_shown("Ask anything", " MCP ──")
+    terminal.type(F2, "Ask anything")
+    terminal.type(F2, "Ask anything", " MCP ──")
 
 
 def press(terminal: Terminal, *keys: str) -> None:

@@ -48,11 +48,9 @@ def test_at_the_first_frame_little_is_loaded_no_core_is_written_and_keys_do_what
         of_the_machine = {"sitecustomize", "usercustomize"}  # a distribution's Python has the first
         assert loaded - set(sys.stdlib_module_names) - of_the_machine == OURS_AND_TEXTUALS
         terminal.until_shown("Servers", "off")
-        terminal.type("\x1bOR")
-        terminal.until_shown("hello")
+        terminal.type("\x1bOR", "hello")
         terminal.until(lambda: terminal.screen.before_cursor == "│ hello")
-        terminal.type("\r")
-        terminal.until_shown("turn 1", "hello")
+        terminal.type("\r", "turn 1", "hello")
         assert terminal.end("\x11") == (0, True)
 
 

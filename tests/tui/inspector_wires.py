@@ -1,7 +1,7 @@
 """A turn on both wires as records and rows, for the inspector's tests, a source over them, and an app that shows it."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from textual.app import App, ComposeResult
@@ -232,10 +232,10 @@ class Inspecting(App[None]):
     def key_escape(self) -> None:
         self.escapes += 1
 
-    async def reach(self, pilot: Pilot[None], keys: str, *words: str) -> None:
-        """Press keys, named between blanks, and wait for the words that they lead to."""
+    async def reach(self, pilot: Pilot[None], keys: str, *wanted: str | Callable[[], bool]) -> None:
+        """Press keys, named between blanks, and wait for the words that they lead to, or until it is so."""
         await pilot.press(*keys.split())
-        await until(pilot, lambda: all(each in self.text for each in words))
+        await until(pilot, lambda: all(it in self.text if isinstance(it, str) else it() for it in wanted))
 
     def on_line_view_hinted(self, message: LineView.Hinted) -> None:
         self.said.append(message.words)

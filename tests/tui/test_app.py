@@ -61,8 +61,7 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
 
 async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(app: Running) -> None:
     await app.send(SUM)
-    await app.type("yes, why not")
-    await app.until(lambda: app.approval is not None)
+    await app.type("yes, why not", lambda: app.approval is not None)
     await app.until_asked()
     await app.press("enter", "space", "enter", "f9")
     assert calls(app)[0].state == "waiting"
@@ -81,8 +80,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
     assert calls(app)[0].state == "waiting"  # coming back is a new look
     assert app.focused is app.approval
     # Another screen in between, with letters typed there.
-    await app.press("ctrl+p")
-    await app.until(lambda: app.app.screen is not app.main)
+    await app.reach("ctrl+p", lambda: app.app.screen is not app.main)
     await app.press("y", "y")
     await app.press_at_once("y", "escape", "escape", "y")
     await app.until(lambda: app.app.screen is app.main)
@@ -100,8 +98,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.reach("A", "Press A again")
     assert calls(app)[0].state == "waiting"
     await app.until_asked()
-    await app.press("A")
-    await app.until_told("/rules ends it")
+    await app.reach("A", told="/rules ends it")
     await app.until_idle()
     await app.send('call math.add {"a": 2, "b": 2}', "session rule")
     await app.until_idle()
@@ -116,10 +113,8 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     assert app.session.policy.grants[1:] == [other]
     await app.reach("delete", "delete again: take this rule back")
     await anyio.sleep(HELD_SECONDS)
-    await app.press("delete")
-    await app.until(lambda: app.session.policy.grants == [other])
-    await app.press("escape")
-    await app.until(lambda: app.app.screen is app.main)
+    await app.reach("delete", lambda: app.session.policy.grants == [other])
+    await app.reach("escape", lambda: app.app.screen is app.main)
     await app.send('call math.add {"a": 3, "b": 3}')
     await app.decide("n")
     await app.until_idle()
@@ -127,8 +122,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
 
 async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Running) -> None:
     app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
-    await app.send("write 3000 words")
-    await app.until(lambda: len(answer(app).text) > 40)
+    await app.send("write 3000 words", lambda: len(answer(app).text) > 40)
     await app.until_shown("receiving the answer", "escape stops", "demo/openai")
     await app.press("escape")
     await app.until_idle()
@@ -167,8 +161,7 @@ async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_
     await app.reach("ctrl+r", "longer than the model reads", "turn 1  say first", "> leave them out")
     assert "second" in str(list(app.session.messages)[2])
     assert not app.session.omitted_turns
-    await app.press("enter")
-    await app.until(lambda: app.session.omitted_turns)
+    await app.reach("enter", lambda: app.session.omitted_turns)
     await app.until_idle()
     contents = [str(message["content"]) for message in app.messages]
     assert "say first" not in contents
@@ -204,8 +197,7 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     assert app.approval is not None
     await app.press_at_once("y")
     assert app.session.open_questions()
-    await app.press("escape")  # back to what lies on top, wherever one was
-    await app.until(lambda: app.main.arrangement == "chat")
+    await app.reach("escape", lambda: app.main.arrangement == "chat")  # back to what lies on top, wherever one was
     await app.until_asked()
     assert app.focused is app.approval
     await resize(app, NARROW)
@@ -252,8 +244,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         await app.until_shown("Approve 2 calls?", "weather.get_forecast")
         assert children() - before
         # It is left in the middle of a turn.
-        await app.press("ctrl+q")
-        await app.until(lambda: not app.app.is_running)
+        await app.reach("ctrl+q", lambda: not app.app.is_running)
     assert children() == before
     assert app.session.questions == []
     async with running(tmp_path, size=SMALL) as again:
@@ -284,8 +275,7 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
         await app.press("ctrl+n")
         assert app.prompt.text == ""
         await app.type("quit at once after this")
-        await app.press("ctrl+q")
-        await app.until(lambda: not app.app.is_running)
+        await app.reach("ctrl+q", lambda: not app.app.is_running)
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.prompt.text == "quit at once after this")
         app.main.show_session(app.host.sessions.open(first))
@@ -296,10 +286,8 @@ async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_
         await app.until(lambda: getattr(app.store.sessions.get(kept), "draft", "") == "never sent, never quit")
         await app.press("ctrl+n")
         app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
-        await app.send("write 3000 words")
-        await app.until(lambda: "A host talks" in app.text)
-        await app.press("ctrl+q")
-        await app.until(lambda: not app.app.is_running)
+        await app.send("write 3000 words", lambda: "A host talks" in app.text)
+        await app.reach("ctrl+q", lambda: not app.app.is_running)
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)
         assert app.host.sessions.open(kept).draft == "never sent, never quit"

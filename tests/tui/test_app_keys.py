@@ -65,13 +65,10 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
         "ctrl+p", "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
     )
     await app.type("promises", "read: promises", "what always holds")
-    await app.press("escape")
-    await app.until(lambda: app.app.screen is app.main)
+    await app.reach("escape", lambda: app.app.screen is app.main)
     await app.press("ctrl+p")
-    await app.type("request")  # which many lines say; one is called so
-    await app.until_shown("Show the coming request")
-    await app.press("enter")
-    await app.until(lambda: isinstance(app.app.screen, RequestScreen))
+    await app.type("request", "Show the coming request")  # which many lines say; one is called so
+    await app.reach("enter", lambda: isinstance(app.app.screen, RequestScreen))
     await app.press("escape")
 
 
@@ -98,8 +95,7 @@ async def test_f2_and_the_bar_change_what_is_shown_and_tab_goes_round(app: Runni
         return app.main.arrangement, app.prompt.region.width > 0, app.inspector.region.width > 0
 
     for wanted in (("inspector", False, True), ("chat", True, False), ("both", True, True)):
-        await app.press("f2")
-        await app.until(lambda wanted=wanted: seen() == wanted)
+        await app.reach("f2", lambda wanted=wanted: seen() == wanted)
     assert app.focused is app.prompt
     stops: list[object] = []
     for _ in range(4):
@@ -156,11 +152,9 @@ async def test_a_key_that_does_nothing_here_says_why_in_the_bar_or_where_it_does
     await choose(app, rows_of_turn(app)[0])
     await app.press("enter")
     app.inspector.details[0].choose("Raw")
-    await app.press("b")
-    await app.until(lambda: "has a size to sort by" in app.lines[-1])
+    await app.reach("b", lambda: "has a size to sort by" in app.lines[-1])
     app.inspector.details[0].choose("Headers")
-    await app.press("r")
-    await app.until(lambda: "no value on this line" in app.lines[-1])
+    await app.reach("r", lambda: "no value on this line" in app.lines[-1])
 
 
 async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> None:
@@ -175,8 +169,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     shown = coming()
     await app.reach("3", "Content-Length", "User-Agent")
     await app.reach("2", "good day")
-    await app.press("escape", "enter")
-    await app.until(lambda: rows_of_turn(app))
+    await app.reach("escape enter", lambda: rows_of_turn(app))
     await app.until_idle()
     row = next(row for row in rows_of_turn(app) if row.kind == "request")
     sent = next(app.inspector_source.pages_of(row))[0]
@@ -195,8 +188,7 @@ async def test_the_coming_request_is_shown_as_it_then_goes_out(app: Running) -> 
     view.move_cursor(next(number for number, line in enumerate(lines) if "tools (" in line))
     await app.reach("enter down w", "The coming request without math.", "Nothing is switched off")
     await app.until(lambda: offered() == count - 1)
-    await app.reach("w", "The coming request without math ")
-    await app.until(lambda: offered() < count - 1)
+    await app.reach("w", "The coming request without math ", lambda: offered() < count - 1)
     await app.press("escape")
 
 
@@ -206,13 +198,11 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     await app.press("tab", "enter")
     assert isinstance(app.app.screen, ServersScreen)
     await app.press("escape")
-    await app.send("/servers")  # the page, as `/tools` is
-    await app.until_shown("servers of the session, as they were then")
+    await app.send("/servers", "servers of the session, as they were then")  # the page, as `/tools` is
     assert (app.inspector.details[0].tab, app.focused) == ("Servers", app.inspector.details[0].view)
     app.prompt.focus()
     await app.type("/inspektor")
-    await app.press("enter")
-    await app.until_told("There is no command /inspektor")
+    await app.reach("enter", told="There is no command /inspektor")
     assert app.prompt.text == "/inspektor"
     assert not app.session.turn
     names = [command.title.split(" ")[0] for command in app.app.get_system_commands(app.app.screen)]
@@ -240,8 +230,7 @@ async def test_another_session_is_one_key_away_while_a_question_waits_and_nothin
     await app.until_idle()
     await app.until_shown("approved once, by you")
     await app.send("error hang", "waiting for fast/openai", "escape stops")
-    await app.send("and this is for later")
-    await app.until_shown("queued · and this is for later")
+    await app.send("and this is for later", "queued · and this is for later")
     await app.press("ctrl+r")
     await app.press("escape")
     await app.until_idle()
@@ -265,25 +254,21 @@ async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_
     )
     await app.reach("up", "with the next step · three")
     assert (app.prompt.text, first.draft) == ("four", "four")
-    await app.press("delete", "ctrl+u", "delete")
-    await app.until(lambda: "three" not in app.text)
+    await app.reach("delete ctrl+u delete", lambda: "three" not in app.text)
     await app.type("/step")
     await app.reach("enter", "with the next step · two")
     await app.press("ctrl+n")
     assert "next step" not in app.text
     app.main.show_session(first)
     await app.until_shown("queued · one", "with the next step · two")
-    await app.press("escape")
-    await app.until_shown("waits for enter · one", "waits for enter · two", "enter sends it")
-    await app.press("enter")
-    await app.until(lambda: not first.queued)
+    await app.reach("escape", "waits for enter · one", "waits for enter · two", "enter sends it")
+    await app.reach("enter", lambda: not first.queued)
     await app.until_idle()
     assert said(app) == ["error hang", "one", "two"]
 
 
 async def test_a_providers_error_is_a_card_in_its_own_words_and_one_key_tries_again(app: Running) -> None:
-    await app.press("ctrl+r")
-    await app.until_told("there is nothing to ask again")
+    await app.reach("ctrl+r", told="there is nothing to ask again")
     await app.ask("error 400 once")
     await app.until_shown("400", "press ctrl+r to try again")
     (card,) = app.items(NoteItem)
@@ -352,13 +337,11 @@ async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: 
     await app.ask("show markdown")
     await app.until_shown("The end.")
     await app.type("/code")
-    await app.press("enter")
-    await app.until_told("code 1 of 2 (python): 181 characters sent to the terminal's clipboard")
+    await app.reach("enter", told="code 1 of 2 (python): 181 characters sent to the terminal's clipboard")
     assert app.app.clipboard.startswith("def answer")
     app.session.note("\n".join(f"line {number}" for number in range(100)))
     await app.until_shown("line 99")
-    await app.press("pageup", "pageup")
-    await app.until(lambda: "line 99" not in app.text and app.focused is app.prompt)
+    await app.reach("pageup pageup", lambda: "line 99" not in app.text and app.focused is app.prompt)
     await app.reach("pagedown pagedown", "line 99")
 
 
@@ -379,12 +362,10 @@ async def test_an_editor_writes_the_prompt_and_where_it_fails_the_prompt_stays(
     ):
         code.write_text(number)
         environment |= {"VISUAL": " ", "EDITOR": value}
-        await app.press("ctrl+g")
-        await app.until_told(words)
+        await app.reach("ctrl+g", told=words)
         assert app.prompt.text == "a draft"
     code.write_text("0")
-    await app.press("ctrl+g")
-    await app.until(lambda: app.prompt.text == "a draft and more")
+    await app.reach("ctrl+g", lambda: app.prompt.text == "a draft and more")
     await app.press("ctrl+z")
     assert app.prompt.text == "a draft"
     assert (tmp_path / "edit.sh.seen").read_text() == "a draft" * 2

@@ -209,8 +209,7 @@ async def test_escape_asks_once_and_goes_back_one_level_and_a_reason_is_told(app
         assert not ask.decided.stop
     async with asking(app, question(), question("add")) as ask:
         await ask.decide("r")
-        await app.press(*"nay")
-        await app.until_shown("enter reject with this reason   escape back")
+        await app.reach("n a y", "enter reject with this reason   escape back")
         assert app.lines[-1].startswith(" enter reject with this reason   escape back   f1 help"), "in the key bar"
         await app.press("enter")  # letters in a reason decide nothing
         assert ask.verdicts == ["rejected", ""]
@@ -422,8 +421,7 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again(app: Running)
         await app.press("y", "enter")
         await ask.until_said("not JSON")
         await ask.write('{"a": "six"}')
-        await app.press("enter")
-        await app.until(lambda: re.search("b.{0,20}(is missing|required)", ask.said))
+        await app.reach("enter", lambda: re.search("b.{0,20}(is missing|required)", ask.said))
         assert "number" in ask.said
         assert ask.verdicts == [""]
         await ask.write('{"a": 7,\n "b": 5}')
@@ -454,11 +452,9 @@ async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) ->
     await app.until_shown('"a": 30, ← text from math.multiply (math #', "), step 1", "← verbatim only")
     await app.until_asked()
     assert not re.search('"b": 7.*←', app.text)
-    await app.press("p")
-    await app.until_shown('{"a":30,"b":7}')
+    await app.reach("p", '{"a":30,"b":7}')
     assert "←" not in app.text
-    await app.press("p")
-    await app.until_shown("← text from")
+    await app.reach("p", "← text from")
     await app.decide("y")
     await app.until_shown('"a": 37, ← text from math.add (math #', "), step 2")
     await app.decide("n")

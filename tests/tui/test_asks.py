@@ -332,8 +332,7 @@ async def form_of(app: Running, label: str) -> None:
     view.focus()
     await app.until(lambda: any(label in view.draw(number).text for number in range(view.line_count())))
     view.move_cursor(next(number for number in range(view.line_count()) if label in view.draw(number).text))
-    await app.press("t")
-    await app.until(lambda: isinstance(app.app.screen, FillScreen) and app.focused is not None)
+    await app.reach("t", lambda: isinstance(app.app.screen, FillScreen) and app.focused is not None)
 
 
 def sent(app: Running) -> list[JSON]:
@@ -344,17 +343,14 @@ def sent(app: Running) -> list[JSON]:
 async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(tmp_path: Path) -> None:
     async with running(tmp_path, config=MATH + sdk_configured("ask"), size=WIDE) as app:
         await app.until_ready()
-        await app.press("f3")
-        await app.until(lambda: re.search(r"tools \(4\).*~\d", app.text))
+        await app.reach("f3", lambda: re.search(r"tools \(4\).*~\d", app.text))
         tokens = re.findall(r"tools \(4\).*~(\d+)", app.text)[0]
         await form_of(app, "multiply")
-        await app.press(*"six", "enter", "enter")
-        await app.until_shown("! a number is required")
+        await app.reach("s i x enter enter", "! a number is required")
         assert sent(app) == []
         await app.reach("ctrl+u 6 enter 7 enter", "multiply: answered after", '{"a":6,"b":7}', "42")
         await form_of(app, "multiply: answered")  # with what was sent then
-        await app.press("enter", "enter")
-        await app.until(lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
+        await app.reach("enter enter", lambda: sent(app) == [{"a": 6, "b": 7}] * 2)
         session = next(session for session in app.host.sessions.values() if session.turn)
         await app.until(lambda: not session.busy)
         calls = [item for item in session.conversation if isinstance(item, CallItem)]
@@ -365,10 +361,8 @@ async def test_servers_are_asked_by_hand_and_their_questions_are_answered_there(
         await app.press("ctrl+end", *["backspace"] * 30)
         await app.type('{"a": "six"}')  # what no form would send
         await press_button(app, "Call")
-        await app.until(lambda: sent(app)[2:] == [{"a": "six"}])
-        await app.until_shown('{"a":"six"}')
-        await app.press("escape")
-        await app.until(lambda: app.app.screen is app.main)
+        await app.until_shown('{"a":"six"}', lambda: sent(app)[2:] == [{"a": "six"}])
+        await app.reach("escape", lambda: app.app.screen is app.main)
         await app.ask("hello")
         await app.send("/bill")  # says the same of what was sent
         await app.until(lambda: re.search(rf"math \(4\).*~{tokens}\b", app.text))
@@ -446,18 +440,15 @@ async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and
         screen = app.app.screen
         await app.until(lambda: app.text_in(screen.query_one(PictureView)).startswith("▀▀▀▀ "))
         await app.reach("o", "Only a saved file is opened")
-        await app.press("s")
-        await app.until(lambda: isinstance(app.app.screen, SaveScreen))
+        await app.reach("s", lambda: isinstance(app.app.screen, SaveScreen))
         await app.reach("enter", "Press enter again to replace it")
         assert there.read_bytes() == b"mine"
-        await app.press("enter")
-        await app.until(lambda: app.app.screen is screen)
+        await app.reach("enter", lambda: app.app.screen is screen)
         assert there.read_bytes() == png(4, 4)
         assert RED not in app.text
         assert not any(b"ui://" in frame and b"resources/read" in frame for frame in app.bodies("mcp", "out"))
         await app.reach("end", "MCP Apps")
-        await app.press("enter")  # a page is fetched only by a key, and shown as text
-        await app.until_shown("<!doctype html><b>a page</b>")
+        await app.reach("enter", "<!doctype html><b>a page</b>")  # a page is fetched only by a key, and shown as text
 
 
 async def at(app: Running, words: str) -> None:
@@ -471,21 +462,17 @@ async def at(app: Running, words: str) -> None:
 async def sends(app: Running) -> None:
     """Press enter, and wait for the end of the turn that it begins."""
     turn = app.session.turn
-    await app.press("enter")
-    await app.until(lambda: app.session.turn > turn)
+    await app.reach("enter", lambda: app.session.turn > turn)
     await app.until_idle()
 
 
 async def fill_in_a_prompt(app: Running) -> None:
     app.write("/rich:pl")
     await app.until_shown("Plans a trip to a city.")
-    await app.press("enter")
-    await app.until(lambda: isinstance(app.app.screen, FillScreen))
-    await app.type("be")
-    await app.until(lambda: any(b'"be"' in frame for frame in app.bodies("mcp", "out")))  # "b" was asked for too
+    await app.reach("enter", lambda: isinstance(app.app.screen, FillScreen))
+    await app.type("be", lambda: any(b'"be"' in frame for frame in app.bodies("mcp", "out")))  # "b" was asked for too
     await app.until_shown("Berlin", "Bern")
-    await app.press("down", "down", "enter", "enter")
-    await app.until(lambda: isinstance(app.app.screen, PromptScreen))
+    await app.reach("down down enter enter", lambda: isinstance(app.app.screen, PromptScreen))
     await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
     assert not app.session.turn
     await sends(app)
@@ -524,9 +511,7 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
         await app.until_idle()
         read = sum(b"resources/read" in frame for frame in app.bodies("mcp", "out"))
         await at(app, "@rich:by/")
-        await app.press("tab")
-        await app.until(lambda: isinstance(app.app.screen, FillScreen))
-        await app.until_shown("ada", "alan")
+        await app.reach("tab", lambda: isinstance(app.app.screen, FillScreen), "ada", "alan")
         await app.reach("down enter", "to demo/openai: only its address")
         await app.reach("down tab", "[note://by/ada of rich: address only]")
         await sends(app)

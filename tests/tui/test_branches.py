@@ -92,8 +92,7 @@ async def test_ctrl_r_asks_the_last_question_again_in_a_branch_and_only_with_an_
     await app.ask("say one")
     first = app.session
     app.write("a draft")
-    await app.press("ctrl+r")
-    await app.until_told("No earlier message contains «a draft»")
+    await app.reach("ctrl+r", told="No earlier message contains «a draft»")
     assert app.session is first
     app.write("")
     await app.reach("ctrl+r", "branch 2 of 2", "behind turn 0")

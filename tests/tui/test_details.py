@@ -117,20 +117,16 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
             places = sorted((app.text.find(f"user  from you  {text[:3]}"), text[0]) for text in texts)
             return "".join(letter for _, letter in places)
 
-        await pilot.press("enter", "b")
-        await until(pilot, lambda: "sorted by size" in app.text and order() == "lma")
-        await pilot.press("b")
-        await until(pilot, lambda: "sorted by size" not in app.text and order() == "alm")
+        await app.reach(pilot, "enter b", lambda: "sorted by size" in app.text and order() == "lma")
+        await app.reach(pilot, "b", lambda: "sorted by size" not in app.text and order() == "alm")
         app.inspector.ladder.focus()
         await app.reach(pilot, "d", "changes of LLM 3 since LLM 2, the request before")
         await app.reach(pilot, "d", "+1 message")
         app.inspector.ladder.select(3)
         await until(pilot, lambda: "[Parts]" in app.text and "LLM 3 response" in app.text)
-        await pilot.press("d")  # on an answer: of its request
-        await until(pilot, lambda: "changes of LLM 3 since LLM 2" in app.text)
+        await app.reach(pilot, "d", "changes of LLM 3 since LLM 2")  # on an answer: of its request
         app.inspector.ladder.select(0)
-        await pilot.press("m")
-        await until(pilot, lambda: " m0.00 " in app.text or ">m0.00 " in app.text)
+        await app.reach(pilot, "m", lambda: " m0.00 " in app.text or ">m0.00 " in app.text)
         app.inspector.ladder.select(2)
         await until(pilot, lambda: "changes of LLM 3 since LLM 1, which is marked" in app.text)
         await app.reach(pilot, "d", "since LLM 1, which is marked: +2 messages")
@@ -138,8 +134,7 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
         app.inspector.ladder.filter("marked look")
         await until(pilot, lambda: "look: [b]here" in app.text and "M0.00" in app.text and "M2.00" not in app.text)
         app.inspector.ladder.select(0)
-        await pilot.press("m")
-        await until(pilot, lambda: "look: [b]here" not in app.text)
+        await app.reach(pilot, "m", lambda: "look: [b]here" not in app.text)
 
 
 def test_a_request_is_compared_with_the_one_that_was_marked_last_in_another_session() -> None:
@@ -374,14 +369,11 @@ async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
         await until(pilot, lambda: "1 of 2: numbers" in app.text and detail.view.has_focus)
         await app.reach(pilot, "n", "2 of 2")
         assert "description  from math  Multiply" in app.text  # what hides the place is open
-        await pilot.press("2", "slash", *"math", "enter")
-        await until(pilot, lambda: "1 of 2: math" in app.text)
+        await app.reach(pilot, "2 slash m a t h enter", "1 of 2: math")
         assert detail.view.current_source()[1] == "math"
         await app.reach(pilot, "N", "2 of 2")
-        await pilot.press("slash", *"nowhere", "enter")
-        await until(pilot, lambda: "not on this page: nowhere" in app.text)
-        await pilot.press("escape")
-        await until(pilot, lambda: "nowhere" not in app.text)
+        await app.reach(pilot, "slash n o w h e r e enter", "not on this page: nowhere")
+        await app.reach(pilot, "escape", lambda: "nowhere" not in app.text)
         assert detail.view.has_focus
         assert not app.inspector.query(SearchInput)
         assert app.escapes == 0

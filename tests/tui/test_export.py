@@ -16,16 +16,13 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
     async with running(tmp_path, config=CONFIG, size=SMALL) as app:
         await app.until_ready()
         app.inspector.ladder.focus()
-        await app.press("x")
-        await app.until_told("Nothing was asked in this session yet")
+        await app.reach("x", told="Nothing was asked in this session yet")
         app.prompt.focus()
         await app.ask(f'call math.add {{"a": 1, "b": 2}} my key is {KEY}')
         ladder, session = app.inspector.ladder, app.session.id
         ladder.focus()
-        await app.press("home", "x")  # the heading of the connections
-        await app.until_shown("> the session", f"{session}.jsonl")
-        await app.press("escape", "end", "up")
-        await app.until(lambda: ladder.selected is not None and bool(ladder.selected.calls))
+        await app.reach("home x", "> the session", f"{session}.jsonl")  # the heading of the connections
+        await app.reach("escape end up", lambda: ladder.selected is not None and bool(ladder.selected.calls))
         await app.reach("x", "> call 1.1.1     this row     turn 1     the session", f"{session}-call-1.1.1.jsonl")
         await app.reach("tab tab down down", "> turn 1", "> curl", f"{session}-turn-1.sh")
         part = PartOfSession(app.store, turn=1)
@@ -54,8 +51,7 @@ async def written(app: Running, path: Path, *told: str) -> bytes:
     screen.field.value = str(path)
     await app.reach("enter", "press enter again", *told)
     assert not content(path)
-    await app.press("enter")
-    await app.until(lambda: app.app.screen is not screen)
+    await app.reach("enter", lambda: app.app.screen is not screen)
     return content(path)
 
 

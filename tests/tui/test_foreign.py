@@ -41,8 +41,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
     )
     async with running(tmp_path, config=MATH) as app:
         await app.reach("f5", "one.log", "two.log", "import")
-        await app.type("one")
-        await app.until(lambda: "two.log" not in app.text)
+        await app.type("one", lambda: "two.log" not in app.text)
         await app.reach(
             "enter", "request  63", "answer", "hello", "from a file: read only   one/m", "From a file, read only."
         )
@@ -52,8 +51,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.until(lambda: app.app.host.pool is not None and app.app.host.pool.tools())
         assert {row.lane for row in app.inspector_source.ladder.rows} == {"llm"}  # no row of the servers that run here
         await app.reach("f5", "two.log")
-        await app.type("two")
-        await app.until(lambda: "one.log" not in app.text)
+        await app.type("two", lambda: "one.log" not in app.text)
         await app.reach("enter", "This capture has no chat", "#1 tools/call")
 
 
@@ -153,8 +151,7 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
     keep_story(tmp_path)
     async with running(tmp_path, config=OFF) as app:
         await app.reach("f5", "Sessions   1", "  tap llm example", "  tap stdio math", "ctrl+l join, part")
-        await app.press("ctrl+l")
-        await app.until_told("There is no story of a tap above this one")
+        await app.reach("ctrl+l", told="There is no story of a tap above this one")
         await app.reach("down down ctrl+l", "Sessions   2", "Cline: tap stdio math")
         assert [len(story.taps) for story in Stories(app.store).listed() if isinstance(story, TapStory)] == [1, 1]
         await app.reach("home pageup down ctrl+l", "Sessions   1", "  tap llm example", "  tap stdio math")

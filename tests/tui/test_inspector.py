@@ -74,12 +74,10 @@ async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it(
         assert "initialize" not in app.text
         await app.reach(pilot, "g", "to look at in the session")
         app.inspector.details[0].view.focus()
-        await pilot.press("right_square_bracket")
-        await until(pilot, lambda: app.lines[0].startswith(" 0 LLM ────┬── 2 MCP "))
+        await app.reach(pilot, "right_square_bracket", lambda: app.lines[0].startswith(" 0 LLM ────┬── 2 MCP "))
         assert app.inspector.details[0].has_focus_within  # headings are paged through in the details too
         app.inspector.ladder.focus()
-        await pilot.press("m")
-        await until(pilot, lambda: app.said == ["Marks and notes belong to rows: go to one below."])
+        await app.reach(pilot, "m", lambda: app.said == ["Marks and notes belong to rows: go to one below."])
         await app.reach(pilot, "enter", "▾ connections", "#1 initialize")
         await pilot.press("enter", "down")
         assert "initialize" not in app.text
@@ -94,10 +92,8 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
         ladder, view = app.inspector.ladder, app.inspector.details[0].view
         await until(pilot, lambda: "[Parts]" in app.text)
         await app.reach(pilot, "slash", "tab: server:  tool:")
-        await pilot.press(*"too", "tab")
-        await until(pilot, lambda: "tab: math.multiply" in app.text)
-        await pilot.press("tab")
-        await until(pilot, lambda: "/ tool:math.multiply · 5 of 8" in app.lines[0])
+        await app.reach(pilot, "t o o tab", "tab: math.multiply")
+        await app.reach(pilot, "tab", lambda: "/ tool:math.multiply · 5 of 8" in app.lines[0])
         lines = ladder.line_count()
         await pilot.press("space", *"size>")
         await until(pilot, lambda: "size> needs a number such as 10k" in app.text and ladder.line_count() == lines)
@@ -111,8 +107,7 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
         await until(pilot, lambda: "of 9" not in app.lines[0] and ladder.has_focus)
         await pilot.press("slash", "enter", "enter")  # which comes back
         await until(pilot, lambda: "2 of 9 · esc clears" in app.lines[0] and not ladder.has_focus)
-        await pilot.press("escape")  # in a detail
-        await until(pilot, lambda: "of 9" not in app.lines[0])
+        await app.reach(pilot, "escape", lambda: "of 9" not in app.lines[0])  # in a detail
         await pilot.press("escape", "question_mark")
         assert app.escapes == 1
         await until(pilot, lambda: "Signs of the list" in app.text and "request to the model" in app.text)
@@ -168,8 +163,7 @@ async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monk
             await pilot.press(key)
             assert selected.tab == tab
         await until(pilot, lambda: "[Headers]" in app.text and "(51)" in app.text)
-        await pilot.press("vertical_line")
-        await until(pilot, lambda: relative.region.y > selected.region.y)
+        await app.reach(pilot, "vertical_line", lambda: relative.region.y > selected.region.y)
         app.wires.end(app.wires.response(app.wires.ladder.rows[-1], 4.0, b"data: {"), 4.2, "cut by peer")
         ladder.focus()
         await until(pilot, lambda: "1 to look at (n)" in app.lines[0])

@@ -31,8 +31,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_rest
         assert not file.exists()
         file.write_text("rules = 1\n")  # by another hand
         await app.until_asked()
-        await app.press("k")
-        await app.until_told("The rule is not kept, and nothing is decided")
+        await app.reach("k", told="The rule is not kept, and nothing is decided")
         assert (words(app), file.read_text()) == ([""], "rules = 1\n")
         file.write_text('[[rules]]\nserver = "time"\ntool = "now"\naction = "deny"\n')
         await app.until_asked()
@@ -83,10 +82,8 @@ async def test_rules_say_where_they_come_from_why_a_call_was_asked_and_are_kept_
 
         await app.until_ready()
         await app.send("/rules", "> ask math.div*", "config.toml", "math.divide")
-        await app.press("delete")
-        await app.until_told(f"This rule is yours: change it in {tmp_path}/config.toml, line ")
-        await app.press("k")
-        await app.until_told("stands in a file already")
+        await app.reach("delete", told=f"This rule is yours: change it in {tmp_path}/config.toml, line ")
+        await app.reach("k", told="stands in a file already")
         await app.press("escape")
         for tool, keys in (("divide", "n"), ("add", "AA")):
             await app.send(f'call math.{tool} {{"a": 1, "b": 1}}')
@@ -102,13 +99,11 @@ async def test_rules_say_where_they_come_from_why_a_call_was_asked_and_are_kept_
             await app.press("up")
         app.app.action_open_screen("rules_screen.RulesScreen")
         await app.until_shown("> math.add", "because no rule allows it", "approved for the session", "session rule")
-        await app.press("delete")
-        await app.until_told("a call, not a rule")
+        await app.reach("delete", told="a call, not a rule")
         await app.reach("down", "> math.divide", "because the rule ask math.div*", "rejected by you")
         await app.reach("home", "> allow math.add", "session", "k         keeps it for good, in rules.toml: server")
         await twice("k", 'keep server = "math", tool = "add", action = "allow"')
-        await app.until(lambda: not app.session.policy.grants)
-        await app.until_shown("> ask math.div*", "allow math.add", "rules.toml")
+        await app.until_shown("> ask math.div*", "allow math.add", "rules.toml", lambda: not app.session.policy.grants)
         await app.reach("down", "> allow math.add", f"{tmp_path}"[:20], "line 1")
         await app.reach("delete", "delete again")
         await app.reach("up down", "> allow math.add")  # another key is a no

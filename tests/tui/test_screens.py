@@ -144,13 +144,9 @@ async def test_a_failed_server_tells_why_everywhere_and_comes_back_by_a_key(app:
     await app.until_shown("failed: exited 3", "the database password is missing", "数据库连接失败")
     password = anyio.Path(app.host.settings.config_dir / "password")
     await password.write_text("now it is there")
-    await app.press("r")
-    await app.until(lambda: states(app)[1] == "ready")
-    await app.until_shown("Servers   2 ready   1 failed", "get_order", "list_orders")
+    await app.reach("r", lambda: states(app)[1] == "ready", "Servers   2 ready   1 failed", "get_order", "list_orders")
     await password.unlink()
-    await app.press("r")
-    await app.until(lambda: states(app)[1] == "lost")  # it was ready once
-    await app.until_shown("the database password is missing")
+    await app.reach("r", lambda: states(app)[1] == "lost", "the database password is missing")  # it was ready once
 
 
 async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is_said_at_once(app: Running) -> None:
@@ -172,12 +168,10 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
     view.focus()
     view.move_cursor(next(n for n in range(view.line_count()) if "multiply" in view.draw(n).text))
     await app.reach("enter", "Multiply two numbers", '"properties"', "input schema", "the server claims: ")
-    await app.reach("o", "multiply  off", "next request: 3 tools, ~")
-    await app.until_told("math.multiply is off until tui-host ends")
+    await app.reach("o", "multiply  off", "next request: 3 tools, ~", told="math.multiply is off until tui-host ends")
     for word in ("on", "off", "on"):
         app.told.clear()
-        await app.press("O")
-        await app.until_told(f"math.multiply is {word} from now on")
+        await app.reach("O", told=f"math.multiply is {word} from now on")
         state = (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
         assert ('"math.multiply" = false' in state) == (word == "off")
         assert app.host.pool is not None
@@ -189,23 +183,19 @@ async def test_a_tool_is_switched_off_and_on_and_what_the_next_request_offers_is
 async def test_a_server_is_switched_off_for_good_unless_the_configuration_says_otherwise(app: Running) -> None:
     await opened(app, "f3")
     await choose_server(app, "off")
-    await app.press("O")
-    await app.until_told("servers.off.enabled is set there")
+    await app.reach("O", told="servers.off.enabled is set there")
     assert states(app)[4] == "disabled"  # nothing was done
     await choose_server(app, "math")
-    await app.press("O")
-    await app.until_told("math is off from now on")
+    await app.reach("O", told="math is off from now on")
     await app.until(lambda: states(app)[0] == "stopped")
     assert "math = false" in (app.host.settings.config_dir / STATE_FILE).read_text(encoding="utf-8")
-    await app.press("O")
-    await app.until_told("math is on from now on")
+    await app.reach("O", told="math is on from now on")
     await app.until(lambda: states(app)[0] == "ready")
 
 
 async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_request(app: Running) -> None:
     await opened(app, "f4", "now fast/openai · native", "● fast/openai", "○ mine/alpha", "Tool protocol", "● native")
-    await app.press("ctrl+l")  # means nothing here
-    await app.until_shown("ctrl+l works in: Sessions   escape: back")
+    await app.reach("ctrl+l", "ctrl+l works in: Sessions   escape: back")  # means nothing here
     await app.type(
         "alpha", "> Model          ○ mine/alpha", "config.toml sets model; another choice lasts until the program ends."
     )
@@ -219,16 +209,14 @@ async def test_a_model_listed_or_typed_whole_stands_in_the_header_and_the_next_r
         await on_model_screen(app, f"mine/{name}")
         # A whole listed name wins over one in use that begins so.
         await app.until_shown(f"○ mine/{name} ", f" mine/{name}: ")
-        await app.reach("enter", f"mine/{name} · native")
-        await app.until(lambda: "turn 1 · " in app.lines[0])
+        await app.reach("enter", f"mine/{name} · native", lambda: "turn 1 · " in app.lines[0])
         assert [note.what for note in app.items(NoteItem)[1:]] == ["" if name == "alpha" else words.format(name)]
         await app.until(lambda name=name: (words.format(name) in app.text) == (name != "alpha"))
     await app.pilot.resize_terminal(*SMALL)
     await app.press("ctrl+n")
     assert (app.session.turn, str(app.session.model)) == (0, "mine/alpha")
     await on_model_screen(app, "bare", "does not answer: is it running? check base_url; cannot connect")
-    await app.press("enter")
-    await app.until(lambda: shown(app).query_one(Input).value == "bare/")
+    await app.reach("enter", lambda: shown(app).query_one(Input).value == "bare/")
     await app.type("gpt-9", "bare/gpt-9", "as typed")
     await app.reach("enter", "bare/gpt-9 · native")
     await on_model_screen(app, "nobody/x", "No model has this name.")
@@ -276,8 +264,7 @@ async def test_a_missing_key_is_asked_for_unseen_kept_in_the_keyring_and_forgott
         folder = app.host.settings.config_dir
         assert not [each for each in folder.rglob("*") if each.is_file() and KEY.encode() in each.read_bytes()]
         await on_model_screen(app, "delete", "> ", "delete the key of deepseek", "in the system's keyring")
-        await app.press("enter")
-        await app.until_told("the key of deepseek was deleted")
+        await app.reach("enter", told="the key of deepseek was deleted")
         assert json.loads(kept.read_text()) == {}
         app.app.screen.query_one(Input).value = "deepseek/"
         words = "DeepSeek: DEEPSEEK_API_KEY is not set; press enter to type the key"
@@ -306,8 +293,7 @@ async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -
     assert (app.session.profile, app.session.protocol) == ("calculator", "json")
     assert (app.host.sessions.profile, read_state(app).get("profile")) == ("calculator", "calculator")
     await app.send("/profile", "no profile")
-    await app.press("down", "enter")
-    await app.until(lambda: app.session.profile == "")
+    await app.reach("down enter", lambda: app.session.profile == "")
     assert "profile" not in read_state(app)
 
 
@@ -385,9 +371,9 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
             await delete(app, "delete again: remove «你好，请计算 6 × 5» for good.", times=3)  # a key that is held down
             await app.press(key)
             await app.until(lambda: "delete again" not in app.text)
-        await app.press("enter")
-        await app.until(lambda: app.app.screen is app.main)
-        await app.until_shown("你好，请计算", "math.multiply", "30", "tools/call")
+        await app.reach(
+            "enter", lambda: app.app.screen is app.main, "你好，请计算", "math.multiply", "30", "tools/call"
+        )
         source = app.inspector_source
         await app.until(lambda: source.is_settled)
         rows = list(source.ladder.rows)
@@ -400,16 +386,14 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_
         await opened(app, "f5", "on screen")
         await delete(app)
         await app.until_told("This session is on the screen.")
-        await app.press("escape", "ctrl+n")
-        await app.until(lambda: first not in app.host.sessions)
+        await app.reach("escape ctrl+n", lambda: first not in app.host.sessions)
         await opened(app, "f5", "2 turns")
         await delete(app, "delete again")
         await delete(app, "Sessions   1", "> ", "list tools")
         assert [info.title for info in store.sessions.list()] == ["list tools"]
         assert store.sessions.traffic(first) == []
         other = Store.open(store.path)
-        await app.until(lambda: other.sessions.claim(store.sessions.list()[0].id))
-        await app.until_shown("open elsewhere")
+        await app.until_shown("open elsewhere", lambda: other.sessions.claim(store.sessions.list()[0].id))
         await delete(app)
         await app.until_told("Another process is writing this session.")
         other.close()
@@ -444,8 +428,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     assert isinstance(screen, DocumentScreen)
     document = screen.query_one(DocumentView)
     await app.until(lambda: document.current_source()[1].startswith("# ") and document.line_count() > 10)
-    await app.press("z", "end", "escape", "f1")
-    await app.until(lambda: isinstance(app.app.screen, ServersScreen))
+    await app.reach("z end escape f1", lambda: isinstance(app.app.screen, ServersScreen))
     await app.reach("escape question_mark", "Where you were", "bring back earlier messages")
     await app.pilot.resize_terminal(60, 20)
     await app.until_shown("beside the chat stands")  # in a narrower window its lines are broken anew
