@@ -98,9 +98,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
         ("servers", "math", "it takes no names"),
     ],
 )
-def test_pages_take_the_names_that_pages_print_and_say_what_they_do_not_understand(
-    command: str, text: str, what: str
-) -> None:
+def test_pages_take_the_names_that_they_print_and_say_what_they_cannot_read(command: str, text: str, what: str) -> None:
     wires, page = a_session(), next(page for page in PAGES if page.command == command)
     try:
         shown = sheet_of(page.name, wires, subject_named(wires, page, text)).what

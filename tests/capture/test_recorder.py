@@ -93,9 +93,7 @@ def test_secrets_are_in_no_file_of_the_data_folder(recorder: Recorder, store: St
     assert store.sessions.find("s1").draft == MARK.decode()
 
 
-def test_a_full_disk_loses_nothing_and_is_told_until_there_is_room(
-    recorder: Recorder, store: Store, disk: Disk
-) -> None:
+def test_a_full_disk_loses_nothing_and_is_told_until_it_has_room(recorder: Recorder, store: Store, disk: Disk) -> None:
     recorder.append(frame(b"before"))
     assert recorder.flush(5)
     disk.fill()

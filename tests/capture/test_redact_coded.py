@@ -51,9 +51,7 @@ def test_a_coded_body_is_kept_as_it_came_until_a_secret_and_decoded_from_there(c
 
 @pytest.mark.parametrize("encoding", ["utf-8", "gzip", "br", "zstd", "x-pack", None])
 @pytest.mark.parametrize("size", [1, 60, 1 << 20])
-def test_text_that_is_not_in_the_coding_that_its_head_names_is_kept_as_it_was_sent(
-    encoding: str | None, size: int
-) -> None:
+def test_text_that_is_not_in_the_coding_of_its_head_is_kept_as_it_was_sent(encoding: str | None, size: int) -> None:
     stream, as_it_came, _ = kept_of(pieces_of(SAID, size), encoding)
     assert (as_it_came, stream.left_out) == (KEPT, 0)
 

@@ -120,9 +120,7 @@ def found(store: Store, words: str) -> str:
 
 
 @pytest.mark.parametrize("escaped", [False, True])
-def test_a_chat_is_found_by_words_said_anywhere_in_it_and_not_by_names_of_fields(
-    store: Store, *, escaped: bool
-) -> None:
+def test_a_chat_is_found_by_words_said_anywhere_in_it_not_by_names_of_fields(store: Store, *, escaped: bool) -> None:
     say(store, "a", "Weather in Oslo", "will it rain?", "请使用工具计算", escaped=escaped)
     say(store, "b", "Sums", "what is the WEATHER like?", "天气", "and in Bergen?", escaped=escaped)
     say(store, "c", "t", "x", f"{'long ' * 30}needle\nin the hay {'more ' * 30}", escaped=escaped)

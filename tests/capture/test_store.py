@@ -134,9 +134,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_lock_goes_with_its_process_and_a_folder_without_locks_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lock_goes_with_its_process_and_a_lack_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = tmp_path / "tui-host.db"
     with other_process(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
@@ -436,9 +434,7 @@ def test_a_file_of_an_older_form_is_set_aside_and_named(form: int, tmp_path: Pat
     store.close()
 
 
-def test_a_newer_form_and_another_programs_database_are_refused_and_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_newer_form_and_a_foreign_database_are_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     newer, foreign = tmp_path / "tui-host.db", tmp_path / "theirs.db"
     with monkeypatch.context() as later:
         later.setattr(schema, "FORM", FORM + 1)

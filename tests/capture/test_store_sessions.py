@@ -176,9 +176,7 @@ def listed(store: Store) -> list[str]:
     return sorted(info.id for info in store.sessions.list())
 
 
-def test_what_did_not_change_for_long_goes_with_captures_that_no_session_is_left_of(
-    store: Store, tmp_path: Path
-) -> None:
+def test_what_did_not_change_for_long_goes_with_captures_of_no_session(store: Store, tmp_path: Path) -> None:
     recorder = Recorder(store, Redactor(), capture="idle", clock=FixedClock(wall_ns=NOW - 100_000_000_000))
     for number in range(2500):
         recorder.append(frame(b"never used", connection=f"math#{number % 2}"))

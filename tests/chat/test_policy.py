@@ -42,9 +42,7 @@ def question(answers: list[Decision]) -> Question:
         ((), ("other.resources/read",), READ, None),
     ],
 )
-def test_deny_beats_ask_beats_allow(
-    rules: tuple[Rule, ...], flags: tuple[str, ...], name: str, verdict: str | None
-) -> None:
+def test_deny_wins_then_ask(rules: tuple[Rule, ...], flags: tuple[str, ...], name: str, verdict: str | None) -> None:
     decision = Policy(rules, flags=flags).decide(request(tool(name=name)))
     assert (decision.verdict if decision else None) == verdict
 

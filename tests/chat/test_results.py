@@ -201,9 +201,7 @@ def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in
         (Path.is_file, "cannot be read: No such file"),
     ],
 )
-def test_what_cannot_be_sent_is_refused_in_words(
-    tmp_path: Path, made: bytes | Callable[[Path], object], words: str
-) -> None:
+def test_what_cannot_be_sent_is_refused(tmp_path: Path, made: bytes | Callable[[Path], object], words: str) -> None:
     if isinstance(made, bytes):
         (tmp_path / "it").write_bytes(made)
     else:

@@ -73,9 +73,7 @@ async def test_a_number_that_changes_on_the_way_is_told_before_the_decision(benc
 
 
 @pytest.mark.parametrize("is_sent", [True, False])
-async def test_a_call_that_fails_is_told_and_called_sent_only_where_it_may_have_been(
-    bench: Make, *, is_sent: bool
-) -> None:
+async def test_a_call_that_fails_is_told_and_called_sent_where_it_may_have_been(bench: Make, *, is_sent: bool) -> None:
     async with bench.hearing(asks(SUM), says("hi"), yes=True) as at:
         at.pool.fault = ServerError("it is not connected: stopped", "math", "reconnect it", sent=is_sent)
         result = await at.ask("go")

@@ -62,9 +62,7 @@ async def asked(
 
 
 @each_dialect
-async def test_a_tool_is_asked_for_run_told_and_linked_at_the_bytes_that_say_so(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+async def test_a_tool_is_asked_for_run_told_and_linked_at_the_very_bytes(recorded: Recorded, tmp_path: Path) -> None:
     at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
 
     assert (answer, at.pool.sent) == (TEXT, [("math.add", WEATHER[1].encode())])
@@ -92,9 +90,7 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_bytes_that_say_so(
 
 
 @each_dialect
-async def test_what_is_said_for_the_next_step_stands_behind_its_results_and_is_part_of_the_chat(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+async def test_what_is_said_for_the_next_step_stands_behind_its_results(recorded: Recorded, tmp_path: Path) -> None:
     queued = [Queued(text="in °F", joins_step=True), Queued(text="later"), Queued(text="please", joins_step=True)]
     at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body, queued=queued)
 
@@ -115,9 +111,7 @@ async def test_what_is_said_for_the_next_step_stands_behind_its_results_and_is_p
 
 
 @each_dialect
-async def test_an_edited_call_stays_as_the_model_wrote_it_and_its_result_says_what_ran(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+async def test_an_edited_call_stays_as_written_and_its_result_says_what_ran(recorded: Recorded, tmp_path: Path) -> None:
     answers = (recorded.thinking.body, recorded.text.body)
     unedited, _, _ = await asked(recorded, tmp_path, *answers)
     edits = Answers(lambda question: question.approve(edited=b'{"city":"Lyon"}'))
@@ -130,9 +124,7 @@ async def test_an_edited_call_stays_as_the_model_wrote_it_and_its_result_says_wh
     assert at.items(CallItem)[0].result == "21 C"
 
 
-async def test_properties_in_another_script_are_renamed_for_the_vendor_and_reach_the_server_as_it_named_them(
-    tmp_path: Path,
-) -> None:
+async def test_properties_in_another_script_are_renamed_for_the_vendor_and_named_back(tmp_path: Path) -> None:
     schema: JSON = {"type": "object", "properties": {"城市": {"type": "string", "description": "哪个城市"}}}
     (name,) = adapt(schema, dialect("anthropic").writer.rules).names
     recorded = EVERY["anthropic"]
@@ -170,9 +162,7 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
 
 
 @each_dialect
-async def test_what_was_reported_of_tokens_and_time_is_told_to_people_and_machines(
-    recorded: Recorded, tmp_path: Path
-) -> None:
+async def test_what_was_reported_of_tokens_and_time_is_told_to_everybody(recorded: Recorded, tmp_path: Path) -> None:
     at, _, _ = await asked(recorded, tmp_path, recorded.usage.body)
 
     used = recorded.usage.usage
@@ -188,9 +178,7 @@ async def test_what_was_reported_of_tokens_and_time_is_told_to_people_and_machin
 
 
 @pytest.mark.parametrize(("name", "room", "count"), [("ollama", 126, 1), ("ollama", 200, 0), ("openai", 126, 0)])
-async def test_a_prompt_that_fills_what_its_server_reads_is_doubted_once(
-    name: str, room: int, count: int, tmp_path: Path
-) -> None:
+async def test_a_prompt_that_fills_a_window_is_doubted_once(name: str, room: int, count: int, tmp_path: Path) -> None:
     options = Options(others={"num_ctx": room})
     answers = (EVERY[name].thinking.body, EVERY[name].usage.body)
     at, _, _ = await asked(EVERY[name], tmp_path, *answers, options=options)

@@ -95,9 +95,7 @@ OVERLOADED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_e
         ("ollama", b""),
     ],
 )
-async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_again(
-    bench: Make, dialect: str, inside: bytes
-) -> None:
+async def test_what_passes_and_is_told_inside_a_200_is_asked_again(bench: Make, dialect: str, inside: bytes) -> None:
     async with peer(always=[head(), inside]) as there:
         at = bench(url=there.url)
         at.speaking(dialect, retries=1)
@@ -116,9 +114,7 @@ async def test_what_passes_and_is_told_inside_a_200_before_any_answer_is_asked_a
     ],
     ids=["json", "name", "cut", "length"],
 )
-async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_never_sent(
-    bench: Make, answer: list[bytes], words: str
-) -> None:
+async def test_a_call_that_cannot_be_made_is_told_and_never_sent(bench: Make, answer: list[bytes], words: str) -> None:
     async with bench.hearing(answer, says("hi"), yes=True) as at:
         result = await at.ask("go")
     assert (result.stop, result.answer, at.pool.sent) == ("done", "hi", [])

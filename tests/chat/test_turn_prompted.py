@@ -164,9 +164,7 @@ async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_n
         ("cline", "<think>I add.</think>\n", ""),
     ],
 )
-async def test_what_a_model_thought_goes_back_as_the_imitated_host_sends_it(
-    bench: Make, name: str, thought: str, again: str
-) -> None:
+async def test_what_a_model_thought_goes_back_as_its_host_did(bench: Make, name: str, thought: str, again: str) -> None:
     asked = call(name).replace("math__add", "add")  # a bare name that only one tool has
     async with bench.hearing(says(f"{thought}{asked}"), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask(ASKED)

@@ -256,9 +256,7 @@ def typed(place: Desk, *lines: str) -> Ended:
     return ended
 
 
-def test_on_a_terminal_each_call_is_asked_and_the_reason_is_told_to_the_model(
-    program: Programs, tmp_path: Path
-) -> None:
+def test_on_a_terminal_each_call_is_asked_and_the_model_told_the_reason(program: Programs, tmp_path: Path) -> None:
     wished = asks(*(("good__echo", f'{{"a":{number}}}') for number in range(1, 5)))
     with desk(program, tmp_path, wished, text("so be it"), servers=server("good", "good")) as place:
         ended = typed(place, "maybe\n", "y\n", "n it is  too late\n", "N\n", "\x04")
@@ -316,9 +314,7 @@ def columns_of(ended: Ended) -> list[dict[str, list[dict[str, JSON]]]]:
     return found["columns"]
 
 
-def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
-    program: Programs, tmp_path: Path
-) -> None:
+def test_each_column_is_a_session_whose_bytes_went_over_the_wire(program: Programs, tmp_path: Path) -> None:
     said = (text("one", tokens=(12, 7)), text("<attempt_completion><result>two</result></attempt_completion>"))
     with desk(program, tmp_path, *said) as place:
         ended = place.run(
@@ -341,9 +337,7 @@ def test_each_column_is_a_session_whose_bytes_are_those_that_went_over_the_wire(
     assert sorted(str(run["session"]) for run in (first, second)) == sorted(str(each["id"]) for each in listed)
 
 
-def test_what_varies_between_the_repeats_is_told_and_what_does_not_fit_the_tools_schema(
-    program: Programs, tmp_path: Path
-) -> None:
+def test_what_varies_between_repeats_is_told_and_what_does_not_fit_a_schema(program: Programs, tmp_path: Path) -> None:
     wished = ('{"a":1,"b":2}', '{"a":1,"b":"2"}', '{"a":1}')
     said = [answer for arguments in wished for answer in (asks(("math__add", arguments)), text("well"))]
     said[-2:] = [asks(("math__add", wished[-1]), ("math__power", "{}")), text("so")]
@@ -363,9 +357,7 @@ def test_what_varies_between_the_repeats_is_told_and_what_does_not_fit_the_tools
     assert calls[1]["schema_errors"] == ["b: '2' is not of type 'number'"]
 
 
-def test_a_table_tells_the_call_that_was_refused_the_column_that_failed_and_the_option_that_allows(
-    program: Programs, tmp_path: Path
-) -> None:
+def test_a_table_tells_what_was_refused_what_failed_and_what_allows_it(program: Programs, tmp_path: Path) -> None:
     broken = head("401 Unauthorized", kind="application/json") + b'{"error":{"message":"no \\u001b[2J key"}}'
     said = (asks(("loud__shout", '{"a":"\\u001b[2J"}')), text("so be it"), broken)
     with desk(program, tmp_path, *said, servers=loud()) as place:

@@ -13,9 +13,7 @@ from tests.settings import keyrings
 
 
 @pytest.mark.parametrize("words", [(), ("servers", "check"), ("demo-model",)])
-def test_every_command_says_its_version_and_needs_no_configuration_for_it(
-    program: Programs, words: tuple[str, ...]
-) -> None:
+def test_every_command_says_its_version_without_a_configuration(program: Programs, words: tuple[str, ...]) -> None:
     ended = program.run(*words, "--version", env={"TUI_HOST_CONFIG": "/nowhere"})
     assert (ended.code, ended.text.split()[0], ended.err) == (0, "tui-host", "")
 
@@ -25,9 +23,7 @@ DEMO = "demo/openai\ndemo/openai-responses\ndemo/anthropic\ndemo/gemini\ndemo/ol
 STORED = "sk-kept-0123456789abcdef"
 
 
-def test_the_models_of_every_provider_that_can_be_asked_are_listed_one_a_line_and_others_are_told(
-    program: Programs, tmp_path: Path
-) -> None:
+def test_the_models_of_every_provider_that_can_be_asked_are_listed_by_line(program: Programs, tmp_path: Path) -> None:
     fixed = '[providers.fixed]\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["one"]\n'
     gone = '[providers.gone]\nbase_url = "http://127.0.0.1:9/v1"\n'
     with desk(program, tmp_path, LISTED, LISTED, LISTED, more=fixed + gone) as place:

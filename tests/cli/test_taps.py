@@ -108,9 +108,7 @@ def test_of_a_tap_that_is_killed_all_that_passed_before_is_recorded(
     assert b"".join(record.data for record in found if record.kind == "chunk") == 20 * EVENTS
 
 
-def test_a_port_that_is_taken_and_an_upstream_that_is_none_are_told_in_a_line(
-    program: Programs, origin: str, tmp_path: Path
-) -> None:
+def test_a_port_that_is_taken_and_a_missing_upstream_are_told(program: Programs, origin: str, tmp_path: Path) -> None:
     port = origin.rpartition(":")[2]
     taken = program.run("tap", "llm", "--upstream", origin, "--port", port, "--data-dir", tmp_path)
     none = program.run("tap", "llm", "--upstream", "api.example/v1", "--data-dir", tmp_path)

@@ -133,9 +133,7 @@ async def test_a_server_s_last_words_are_for_the_person_alone(tmp_path: Path, mo
     assert errors == (f"no way with {MARK}",)
 
 
-async def test_a_secret_too_short_to_be_found_anywhere_is_taken_out_of_the_header_it_was_configured_for(
-    tmp_path: Path,
-) -> None:
+async def test_a_secret_too_short_to_be_found_is_taken_out_of_the_header_it_was_configured_for(tmp_path: Path) -> None:
     with peer_in_thread(text("fine")) as peer:
         servers = '[servers.x]\nurl = "http://127.0.0.1:9"\nenabled = false\nheaders = { X-Team = "${TEAM}" }\n'
         servers += '[providers.mine.headers]\nX-Own = "${OWN}"\n'

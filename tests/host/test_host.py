@@ -107,9 +107,7 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
     assert [item.text for item in session.conversation if isinstance(item, UserItem)] == ["good morning"]
 
 
-async def test_what_is_written_during_turns_goes_out_in_order_waits_behind_a_failure_and_comes_back(
-    tmp_path: Path,
-) -> None:
+async def test_what_is_written_during_turns_goes_out_in_order_waits_after_a_failure_and_returns(tmp_path: Path) -> None:
     file = Attached(name="a.txt", kind="text", size=1, part=Text(text="inside"))
     image = Attached(name="b.png", kind="image/png", size=1, part=Image(media_type="image/png", data="AAAA"))
 
@@ -252,9 +250,7 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
             assert host.store.sessions.list()[0].updated_ns > info.updated_ns
 
 
-async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_is_the_hosts_fault(
-    tmp_path: Path,
-) -> None:
+async def test_without_a_record_nothing_is_opened_and_a_database_that_cannot_be_is_a_host_fault(tmp_path: Path) -> None:
     with peer_in_thread(text("gone")) as peer:
         async with serving(configured(tmp_path, peer.url), record=False) as host:
             session = host.sessions.new()
@@ -292,9 +288,7 @@ async def test_a_host_that_is_cancelled_in_a_turn_writes_what_it_has_recorded(tm
     assert (kinds[:3], kinds[-1] in {"end", "error"}) == (["request", "response", "chunk"], True)
 
 
-async def test_the_demo_model_is_started_when_it_is_used_once_and_again_when_it_was_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_demo_model_starts_once_used_and_once_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Waits] = []  # what is waited for may be over before anybody looks
 
     def wait_for(session: Session, waits: Waits, detail: str = "", **more: object) -> None:
@@ -329,9 +323,7 @@ def demo_models() -> list[int]:
     return found
 
 
-async def test_a_demo_model_that_does_not_start_is_an_error_of_the_turn_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_demo_model_that_does_not_start_costs_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with peer_in_thread(text("still here")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             for program in ("/bin/false", "no such program"):

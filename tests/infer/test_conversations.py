@@ -144,9 +144,7 @@ ASKS, REPEATS = Sent(["What is 6 × 5?"]), Sent(["What is 6 × 5?", "I ask."], r
         ([Sent([f"{'x' * 40} {SECRET}, is it good?"])], f"{'x' * 40} ⟨secret:KEY⟩, is i…"),
     ],
 )
-def test_a_story_is_called_by_what_a_person_asked_first_where_tools_were_told_of(
-    asked: Sequence[Sent], question: str
-) -> None:
+def test_a_story_is_called_by_what_a_person_asked_first_with_tools(asked: Sequence[Sent], question: str) -> None:
     world, facts = World(), TapFacts(redact=Redactor([("KEY", SECRET)]).text)
     model = world.model()
     for sent in asked:

@@ -240,9 +240,7 @@ EMPTY = b'{"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]}'
         (partial(ends, 200, EMPTY, Ending()), "an empty answer"),
     ],
 )
-def test_an_answer_that_did_not_come_is_told_in_the_words_of_who_refused_it(
-    end: Callable[[ModelTap, str], None], words: str
-) -> None:
+def test_an_answer_that_did_not_come_is_told_in_its_own_words(end: Callable[[ModelTap, str], None], words: str) -> None:
     world = World()
     model = world.model()
     end(model, model.ask(OPENAI, [User("what is one and two?")]))

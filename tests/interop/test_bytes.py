@@ -12,16 +12,7 @@ import pytest
 
 from tests.interop.asking import PROGRAM, Answer, Program, http_server, provider, stdio_server
 from tests.interop.comparison import Line, array_of, chosen, compare_exchanges, compare_pipes, object_of
-from tests.interop.others import (
-    EVERYTHING,
-    HOME,
-    TIME,
-    Node,
-    call_awhile,
-    everything_over_http,
-    serving,
-    uvx,
-)
+from tests.interop.others import EVERYTHING, HOME, TIME, Node, call_awhile, everything_over_http, serving, uvx
 from tests.interop.relay import Relay
 from tests.ports import unused_port
 from tui_host.errors import JSON

@@ -35,9 +35,7 @@ def suite(pytestconfig: pytest.Config) -> list[str]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(("revision", "scenarios", "logins"), [("2025-11-25", 19, 14), ("2026-07-28", 33, 25)])
-def test_every_scenario_of_a_revision_passes(
-    suite: list[str], tmp_path: Path, revision: str, scenarios: int, logins: int
-) -> None:
+def test_every_scenario_passes(suite: list[str], tmp_path: Path, revision: str, scenarios: int, logins: int) -> None:
     client = f"{sys.executable} -m tui_host conformance"
     ended = subprocess.run(
         [*suite, "client", "--command", client, "--requirements", revision, "--timeout", "120000"],

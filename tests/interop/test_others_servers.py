@@ -78,9 +78,7 @@ def checked(program: Program) -> Mapping[str, Mapping[str, JSON]]:
     return {str(one["name"]): one for one in servers}
 
 
-def test_all_that_can_start_are_ready_and_one_that_cannot_is_told_with_its_own_words(
-    checked: Mapping[str, Mapping[str, JSON]],
-) -> None:
+def test_all_that_can_start_are_ready_and_one_that_cannot_says_why(checked: Mapping[str, Mapping[str, JSON]]) -> None:
     ready = {name: one for name, one in checked.items() if one["state"] == "ready"}
     assert {name: (one["protocol"], len(array_of(one["tools"]))) for name, one in ready.items()} == OFFERED
     broken = checked["broken"]
@@ -128,9 +126,7 @@ def those_of(family: Family) -> list[int]:
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGKILL", -9)])
-def test_a_host_that_a_signal_ends_in_a_call_leaves_no_child_not_even_those_of_npx_and_no_gap(
-    tmp_path: Path, name: str, code: int
-) -> None:
+def test_a_host_that_a_signal_ends_in_a_call_leaves_no_child_and_no_gap(tmp_path: Path, name: str, code: int) -> None:
     program, process, family = in_the_call(tmp_path)
     assert len(those_of(family)) > 1
     process.send_signal(signal.Signals[name])

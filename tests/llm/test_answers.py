@@ -271,9 +271,7 @@ def of_text(said: str) -> JSON:
     ],
     ids=["a caller", "its own tool", "cut in a run", "cut behind thinking", "ended"],
 )  # fmt: skip
-def test_blocks_of_anthropic_go_back_whole_and_an_answer_that_stopped_leaves_a_session_that_can_go_on(
-    body: bytes, content: JSON
-) -> None:
+def test_blocks_of_anthropic_go_back_whole_and_an_answer_that_stopped_can_go_on(body: bytes, content: JSON) -> None:
     answer = fold_of("anthropic", began() + body).message(turn=1)
 
     assert back("anthropic", answer)["content"] == content

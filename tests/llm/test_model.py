@@ -120,9 +120,7 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: list[byt
     assert read_ending(kept.since(0)[-1].data).reason == "closed by host"
 
 
-async def test_silence_is_given_up_after_its_timeout_but_does_not_hold_an_answer_that_has_its_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_silence_is_given_up_after_its_timeout_but_not_behind_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.llm.model_client.LINGER_SECONDS", 0.2)
     begun = head() + chunk({"content": "x"})
     async with peer(hangs(begun), hangs(begun + chunk(finish="stop") + DONE)) as there:
@@ -181,9 +179,7 @@ HERE = "http://127.0.0.1:9/v1"
         ("https://127.0.0.1:1/v1", {"ca_file": Path(__file__)}, ": check ca_file and the proxy"),
     ],
 )
-async def test_what_cannot_be_resolved_or_must_not_travel_is_told_and_nothing_is_sent(
-    url: str, more: dict[str, object], what: str
-) -> None:
+async def test_what_cannot_be_resolved_or_must_not_travel_is_told(url: str, more: dict[str, object], what: str) -> None:
     kept = recorder()
     error = await refused(url, kept=kept, **more)
     assert (what in f"{error.what}: {error.remedy}", kept.since(0)) == (True, [])
@@ -245,9 +241,7 @@ TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
 LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
 
 
-async def test_servers_that_list_models_are_found_and_one_that_hangs_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_servers_that_list_models_are_found_and_none_that_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
     async with (
         peer([head(kind="application/json"), TAGS]) as tags,

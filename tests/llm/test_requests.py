@@ -136,9 +136,7 @@ def asked_of(name: str, service: str, options: Options, own: Options | None = No
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_an_option_that_is_not_sent_is_told_and_the_others_stand_in_for_every_key_they_are_written_under(
-    name: str,
-) -> None:
+def test_an_option_that_is_not_sent_is_told_and_the_others_stand_for_every_key_they_are_under(name: str) -> None:
     assert set(asked_of(name, "p", EVERY_OPTION).unsent) == UNSENT.get(name, set())
     raw = Options(extra_body={"temperature": 0.1})  # wins over what the provider names
     assert json.loads(asked_of(name, "p", raw, Options(temperature=0.9)).body)["temperature"] == 0.1

@@ -109,9 +109,7 @@ HEADERS: JSON = [{"name": ":status", "value": "200"}, {"name": "content-type", "
         (200, {"text": ""}, "complete", "an empty answer"),
     ],
 )
-def test_an_answers_row_says_what_the_archive_holds_of_it(
-    status: int, content: dict[str, JSON], reason: str, words: str
-) -> None:
+def test_an_answers_row_says_what_is_held_of_it(status: int, content: dict[str, JSON], reason: str, words: str) -> None:
     response: JSON = {"status": status, "headers": HEADERS, "content": content}
     found = seen(archive({**entry(URL, CHAT, ""), "response": response}))
     texts = list(RowTexts(wires := RecordedWires(found)).all())

@@ -267,9 +267,7 @@ SAMPLING = rpc(4, method="sampling/createMessage")
         ([("", ASK), ("", TELL), ("", rpc(2, method="ping")), ("", rpc(7, result={}))], "out in out in"),
     ],
 )
-def test_the_way_of_a_method_and_of_the_answer_to_a_request_is_stronger_than_words(
-    lines: Sequence[tuple[str, JSON]], directions: str
-) -> None:
+def test_a_method_and_an_answer_are_stronger_than_words(lines: Sequence[tuple[str, JSON]], directions: str) -> None:
     text = "".join(f"12:00:{at:02} {word} {json.dumps(value)}\n" for at, (word, value) in enumerate(lines))
     assert [record.direction for record in seen(text)] == directions.split()
 

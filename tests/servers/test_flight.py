@@ -28,9 +28,7 @@ def called(tool: str = "get_forecast", arguments: JSON = ARGUMENTS, **more: JSON
         ({"method": "tools/call"}, DECIDED, "the tool differs from the one"),
     ],
 )
-def test_no_other_call_is_written_or_leaves(
-    value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str
-) -> None:
+def test_no_other_call_is_written_or_goes(value: dict[str, JSON], outgoing: OutgoingRequest | None, words: str) -> None:
     with pytest.raises(ServerError, match=words):
         frame_bytes(value, outgoing)
 

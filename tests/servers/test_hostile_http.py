@@ -272,9 +272,7 @@ ASK = " (ask whoever runs it: the address must be of the same origin)"
     ],
 )
 @pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
-async def test_what_the_older_transport_refuses_is_heard_at_once(
-    endpoint: str, calls: str, words: str, bom: bytes
-) -> None:
+async def test_what_an_older_server_refuses_is_told_at_once(endpoint: str, calls: str, words: str, bom: bytes) -> None:
     async with (
         peer(always=older(endpoint or "/messages?s=1", calls, bom), path="/mcp") as server,
         started(remote("old", server.url, transport="sse")) as running,

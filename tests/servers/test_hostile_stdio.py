@@ -49,9 +49,7 @@ async def fleet() -> AsyncGenerator[Running]:
 
 
 @pytest.mark.parametrize("mode", [*LIVES, *REFUSED])
-async def test_an_odd_answer_reaches_the_caller_or_is_an_error_at_once_and_the_connection_lives(
-    fleet: Running, mode: str
-) -> None:
+async def test_an_odd_answer_is_told_or_an_error_at_once_and_the_connection_lives(fleet: Running, mode: str) -> None:
     with anyio.fail_after(90):
         if mode in LIVES:
             output = await fleet.call(mode)
@@ -183,9 +181,7 @@ async def test_progress_extends_a_call_and_is_told() -> None:
         ("flood-stdout", "that are no messages"),
     ],
 )
-async def test_output_that_cannot_be_followed_costs_the_connection_alone(
-    mode: str, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_output_that_is_too_much_costs_the_link(mode: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.capture.stdio.server_pipes.JUNK_LIMIT", 1 << 20)
     async with started(hostile("bad", mode), hostile("good", "good")) as running:
         with anyio.fail_after(90):
@@ -253,9 +249,7 @@ async def test_servers_that_ignore_everything_are_gone_within_five_seconds_all_a
         await running.until(lambda: not is_alive(grandchild))
 
 
-async def test_well_behaved_servers_get_the_listed_variables_alone_and_are_gone_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_good_servers_get_the_listed_variables_alone_and_leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.capture.stdio.server_pipes.PATIENCE", 600.0)
     environment = {**os.environ, "OPENAI_API_KEY": "sk-canary", "TZ": "UTC"}
     servers = [hostile("env", "environment"), *(hostile(f"good{number}", "good") for number in range(3))]

@@ -62,9 +62,7 @@ async def expired(server: LoginServer, path: Path, person: Declines) -> int:
     return len(server.exchanges)
 
 
-async def test_processes_that_renew_at_once_wait_for_each_other_and_a_lost_answer_asks_for_a_login(
-    tmp_path: Path,
-) -> None:
+async def test_processes_that_renew_at_once_wait_in_turn_and_a_lost_answer_asks_for_a_login(tmp_path: Path) -> None:
     states: list[str] = []
     person = Person()
 

@@ -269,9 +269,7 @@ async def test_the_time_that_the_person_takes_is_no_silence_and_a_failing_answer
         assert any("was not answered" in notice for notice in at.status("frames").notices)
 
 
-async def test_a_result_with_a_state_alone_asks_nothing_and_the_call_is_sent_again_ten_times_at_most(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_a_result_with_a_state_alone_asks_nothing_and_is_sent_ten_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.servers.call.LONGEST_PAUSE_SECONDS", 0.05)
     person = Scripted()
     spec = replace(frames(STATELESS), log_level="error")

@@ -33,9 +33,7 @@ def only(text: str, known: KnownHost = PASTED) -> HostEntry:
         ("", {"command": "x", "args": ["y"], "env": {"A": "1"}}, {"command": "x", "args": ["y"], "env": {"A": "1"}}),
     ],
 )
-def test_each_host_says_in_its_own_way_how_a_server_is_reached(
-    name: str, value: JSON, table: dict[str, object]
-) -> None:
+def test_each_host_says_in_its_way_how_a_server_is_reached(name: str, value: JSON, table: dict[str, object]) -> None:
     known = host(name) if name else PASTED
     entry = only(json.dumps({known.servers[0][0]: {"a": value}}), known)
     assert dict(entry.table) == {**table, "enabled": False}

@@ -133,9 +133,7 @@ def test_suspend_gives_the_terminal_to_the_shell_until_fg_and_bg_does_not_take_i
 @pytest.mark.parametrize(
     ("number", "code"), first_of([(signal.SIGTERM, 143), (signal.SIGHUP, 129)]), ids=["term", "hup"]
 )
-def test_a_job_that_is_told_to_end_while_it_is_suspended_ends_and_writes_nothing(
-    tmp_path: Path, number: int, code: int
-) -> None:
+def test_a_job_told_to_end_while_suspended_ends_and_writes_nothing(tmp_path: Path, number: int, code: int) -> None:
     with job(tmp_path) as (terminal, pid):
         os.kill(pid, signal.SIGTSTP)
         terminal.until(lambda: terminal.is_stopped(pid) and terminal.is_restored())

@@ -199,9 +199,7 @@ def test_a_machine_is_told_what_was_written_and_what_was_not(desk: Desk, capsys:
     assert (undone["written"], undone["copy"], path.read_text()) == (True, None, CURSOR)
 
 
-def test_a_file_that_was_changed_since_loses_our_words_alone_and_is_kept_as_it_was(
-    desk: Desk, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_was_changed_since_loses_our_words_alone(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
     path = desk.put("vscode", VSCODE)
     desk.run("install", "vscode", "fetch", "--yes")
     path.write_text(path.read_text().replace("/* the first one */", "/* number one */"))

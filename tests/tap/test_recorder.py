@@ -172,7 +172,7 @@ def damage(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [shutil.rmtree, damage])
-def test_where_the_database_is_removed_or_damaged_recording_begins_anew(
+def test_where_the_database_is_gone_or_bad_recording_begins_anew(
     tmp_path: Path, change: Callable[[Path], None]
 ) -> None:
     folder = tmp_path / "data"

@@ -187,9 +187,7 @@ OPENAI, ANTHROPIC, GEMINI, OLLAMA = "OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GO
         ("http://127.0.0.1:9000", "", [OPENAI, ANTHROPIC, GEMINI, OLLAMA]),
     ],
 )
-def test_hosts_are_told_the_address_of_whom_the_upstream_speaks_like(
-    upstream: str, path: str, names: list[str]
-) -> None:
+def test_hosts_are_told_the_address_of_whom_the_upstream_is_like(upstream: str, path: str, names: list[str]) -> None:
     server = Upstream(upstream, {}, None)
     url = base_url(server, OWN)
     assert url == OWN + path

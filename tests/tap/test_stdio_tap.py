@@ -78,9 +78,7 @@ relay["StdioRelay"](words, {ECHO!r}).run()
     ("server", "code"),
     first_of([("sys.exit(7)", 7), ("os.kill(os.getpid(), 9)", -9), ("os.kill(os.getpid(), 15)", -15)], 2),
 )
-def test_the_tap_ends_as_the_server_did_once_all_that_it_wrote_is_delivered(
-    tmp_path: Path, server: str, code: int
-) -> None:
+def test_the_tap_ends_as_the_server_did_once_all_it_wrote_is_delivered(tmp_path: Path, server: str, code: int) -> None:
     wordy = f"import os, sys; os.write(1, b'y' * 200000); os.write(2, b'last words\\n'); {server}"
     process = start(tap(tmp_path, *PYTHON, wordy))
     assert said(process) == b"y" * 200_000

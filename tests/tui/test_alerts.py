@@ -58,9 +58,7 @@ async def test_a_call_that_waits_is_told_once_while_nobody_looks_and_the_header_
         assert len(written) == 5
 
 
-async def test_the_end_of_a_long_turn_is_told_until_somebody_comes(
-    tmp_path: Path, model_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_end_of_a_long_turn_is_told(tmp_path: Path, model_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, config=fast(model_url) + OFF) as app:
         written: list[str] = []
         there = alerts_of(app, written, TERM_PROGRAM="WezTerm")

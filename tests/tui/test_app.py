@@ -261,9 +261,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         await again.until(lambda: [row for row in rows if row.kind == "request" and row.turn == 1])
 
 
-async def test_drafts_and_half_an_answer_come_back_whether_the_program_was_quit_or_killed(
-    tmp_path: Path, model_url: str
-) -> None:
+async def test_drafts_and_half_an_answer_come_back_after_a_quit_or_a_kill(tmp_path: Path, model_url: str) -> None:
     config = fast(model_url) + NO_SERVERS
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until(lambda: app.host.pool is not None)

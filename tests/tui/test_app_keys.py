@@ -212,9 +212,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
     assert " ".join(names) == " ".join([*actions, panes, *documents])
 
 
-async def test_another_session_is_one_key_away_while_a_question_waits_and_nothing_is_sent_into_a_turn_at_work(
-    app: Running,
-) -> None:
+async def test_another_session_is_one_key_away_while_one_waits_and_a_turn_at_work_gets_nothing(app: Running) -> None:
     first = app.session
     await app.send('call math.add {"a": 1, "b": 2}')
     await app.until_asked()
@@ -241,9 +239,7 @@ async def test_another_session_is_one_key_away_while_a_question_waits_and_nothin
     assert app.prompt.text == ""
 
 
-async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_kept_with_its_session(
-    app: Running,
-) -> None:
+async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_kept_by_session(app: Running) -> None:
     first = app.session
     await app.send("error hang")
     for words, key in (("one", "enter"), ("two", "enter"), ("three", "alt+enter"), ("four", "ctrl+enter")):
@@ -345,7 +341,7 @@ async def test_code_is_copied_by_name_and_the_chat_scrolls_from_the_prompt(app: 
     await app.reach("pagedown pagedown", "line 99")
 
 
-async def test_an_editor_writes_the_prompt_and_where_it_fails_the_prompt_stays(
+async def test_an_editor_writes_the_prompt_which_stays_if_it_fails(
     app: Running, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     script = tmp_path / "edit.sh"

@@ -412,9 +412,7 @@ action = "allow"
 """
 
 
-async def test_contents_are_named_in_the_chat_also_after_a_restart_and_shown_and_saved(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_contents_are_named_in_the_chat_shown_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     there = tmp_path / "everything-2.png"
     there.write_bytes(b"mine")

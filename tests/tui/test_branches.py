@@ -20,9 +20,7 @@ async def to_chat(app: Running, text: str) -> None:
     await app.pilot.pause()
 
 
-async def test_enter_on_a_message_edits_it_and_asks_from_there_in_a_branch_that_leaves_the_rest_as_it_is(
-    app: Running, tmp_path: Path
-) -> None:
+async def test_enter_on_a_message_edits_it_and_asks_from_there_in_a_branch(app: Running, tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("data of the note", encoding="utf-8")
     await app.ask("say one")
     file = read_attached(str(tmp_path / "note.txt"))
@@ -58,9 +56,7 @@ async def test_enter_on_a_message_edits_it_and_asks_from_there_in_a_branch_that_
     assert app.session.turn == 2
 
 
-async def test_f_forks_before_a_message_and_behind_an_answer_and_a_branch_without_a_question_leaves_nothing(
-    app: Running,
-) -> None:
+async def test_f_forks_before_a_message_and_behind_an_answer_and_an_unasked_branch_leaves_nothing(app: Running) -> None:
     await app.ask("say one")
     await app.ask("say two")
     first = app.session

@@ -74,9 +74,7 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     assert drawn(page)[6].strip().startswith("1000 1001 1002")
 
 
-async def test_all_tabs_have_their_names_and_a_page_is_shown_if_somebody_still_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_all_tabs_have_names_and_a_page_is_shown_if_still_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     go_on = threading.Event()
 
     def slow(tab: str, source: Wires, row: Row, flipped: set[str], beginning: Future[Page]) -> Page:

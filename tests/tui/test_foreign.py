@@ -55,9 +55,7 @@ async def test_an_import_is_listed_shown_and_left_as_it_is(tmp_path: Path) -> No
         await app.reach("enter", "This capture has no chat", "#1 tools/call")
 
 
-async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are_when_it_has_been(
-    tmp_path: Path,
-) -> None:
+async def test_rows_and_chat_arrive_while_a_file_is_read_and_stay_where_they_are_afterwards(tmp_path: Path) -> None:
     """Another process writes them; here, by hand, what it would."""
     store = Store.open(tmp_path / "data" / "tui-host.db")
     info = SessionInfo("20261122-101500-abcde", "big.har", "import", created_ns=1, updated_ns=1)

@@ -76,9 +76,7 @@ async def change(app: Still, step: int) -> None:
     await app.pilot.pause()
 
 
-async def test_painting_piece_by_piece_paints_what_changed_and_leaves_the_screen_as_painting_it_whole(
-    tmp_path: Path,
-) -> None:
+async def test_painting_piece_by_piece_paints_what_changed_and_is_the_same_as_painting_it_whole(tmp_path: Path) -> None:
     async with still(tmp_path, size=SMALL) as app:
         app.a_whole_turn()
         app.app.notify("over the chat", timeout=600)

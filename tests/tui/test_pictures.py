@@ -129,9 +129,7 @@ async def until_whole(app: Held, pilot: Pilot[int]) -> None:
     [((140, 45), "ascii = false"), ((60, 20), "ascii = true"), ((100, 30), 'ascii = false\ntheme = "textual-light"')],
     ids=["wide", "small, ascii", "light"],
 )
-async def test_nothing_moves_when_chat_and_inspector_take_their_places(
-    tmp_path: Path, size: tuple[int, int], ui: str
-) -> None:
+async def test_nothing_moves_when_chat_and_inspector_arrive(tmp_path: Path, size: tuple[int, int], ui: str) -> None:
     app = app_in(tmp_path, ui)
     async with app.run_test(size=size) as pilot:
         assert app.main is not None

@@ -247,9 +247,7 @@ async def test_folders_are_gone_into_and_what_cannot_be_sent_is_said_and_stays(a
     assert (app.prompt.text, app.sent) == ("@b", [])
 
 
-async def test_a_dropped_file_is_offered_enter_sends_its_path_and_no_text_from_elsewhere_is_taken_for_a_file(
-    app: Writing, folder: Path
-) -> None:
+async def test_a_dropped_file_is_offered_enter_sends_its_path_and_no_text_is_one(app: Writing, folder: Path) -> None:
     path = f"'{folder}/photo.png'"
     for key in ("enter", "tab"):
         await app.paste(path)

@@ -16,9 +16,7 @@ def words(app: Running) -> list[str]:
     return [call.words.split(",")[0] for call in app.items(CallItem)]
 
 
-async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_restart(
-    tmp_path: Path, model_url: str
-) -> None:
+async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp_path: Path, model_url: str) -> None:
     config, file = fast(model_url) + MATH + ASKS, tmp_path / "rules.toml"
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until_ready()
@@ -69,7 +67,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_counts_after_a_rest
         await app.until_idle()
 
 
-async def test_rules_say_where_they_come_from_why_a_call_was_asked_and_are_kept_and_taken_back(
+async def test_rules_say_whence_they_come_and_what_they_did_and_are_kept_and_ended(
     tmp_path: Path, model_url: str
 ) -> None:
     config, file = fast(model_url) + MATH + ASKS, tmp_path / "rules.toml"

@@ -345,9 +345,7 @@ async def delete(app: Running, *told: str, times: int = 1) -> None:
     await app.until_shown(*told)
 
 
-async def test_a_session_is_found_opened_with_the_same_bytes_and_removed_by_the_second_delete(
-    tmp_path: Path, model_url: str
-) -> None:
+async def test_a_session_is_found_opened_with_the_same_bytes_and_removed(tmp_path: Path, model_url: str) -> None:
     asked, called = await kept(tmp_path, fast(model_url) + MATH)
     async with running(tmp_path, config=fast(model_url) + OFF, size=SMALL) as app:
         await app.until(lambda: app.host.store is not None)
