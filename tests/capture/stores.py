@@ -37,13 +37,11 @@ def _write(path: str, capture: str, count: str) -> None:
     store = Store.open(Path(path))
     recorder = Recorder(store, Redactor(), capture=capture)
     shown = 0
-    for number in islice(itertools.count(1), int(count) or None):
-        recorder.append(
-            Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"%d " % number + os.urandom(99))
-        )
+    for n in islice(itertools.count(1), int(count) or None):
+        recorder.append(Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"%d " % n + os.urandom(99)))
         for record in recorder.since(shown):
             shown = record.seq
-        if number % 100 == 0:
+        if n % 100 == 0:
             print(shown, flush=True)
     recorder.close(30)
     store.close(30)

@@ -54,9 +54,7 @@ def test_any_record_survives_its_line(draft: Record, is_preamble: bool, time_us:
 
 
 def document(items: Sequence[str], drafts: Sequence[Record] = (), info: SessionInfo = INFO) -> str:
-    records = [
-        (replace(draft, capture="c", seq=seq, time_ns=0, mono_ns=0), False) for seq, draft in enumerate(drafts, 1)
-    ]
+    records = [(replace(each, capture="c", seq=seq, time_ns=0, mono_ns=0), False) for seq, each in enumerate(drafts, 1)]
     return b"".join(markdown.pieces(info, records, items)).decode()
 
 

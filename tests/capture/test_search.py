@@ -69,9 +69,7 @@ def test_a_term_that_is_unfinished_or_wrong_removes_no_row(text: str, mistake: s
         reading = read_filter(whole)
         assert shape(reading.query) == ("a" if whole != text else "")
         assert list(reading.mistakes) == [mistake] * bool(mistake)
-    reading = read_filter(
-        "bogus:1 http://x:1 12:30 sent: server:math"
-    )  # an address is a word, what is like a field not
+    reading = read_filter("bogus:1 http://x:1 12:30 sent: server:math")  # an address is a word
     assert (reading.hints, reading.mistakes) == (("bogus: is no field, so this is searched as a word",), ())
 
 

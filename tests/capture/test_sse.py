@@ -70,9 +70,8 @@ BREAKS = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg".encode()
 def test_a_stream_is_read_by_its_standard(stream: bytes, found: list[bytes | str], end: bytes) -> None:
     read: list[bytes | str] = []
     for event in events(stream.replace(b"\n", end)):
-        read += (
-            [event.data.replace(end, b"\n")] if event.kind == "event" else [event.kind, event.data.replace(end, b"\n")]
-        )
+        data = event.data.replace(end, b"\n")
+        read += [data] if event.kind == "event" else [event.kind, data]
     assert read == found
 
 

@@ -231,9 +231,7 @@ def test_an_answer_that_ends_while_it_is_read_is_read_to_its_end(store: Store) -
 
 
 def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
-    record(
-        store, [llm("request", f"x{number}", BODY, session=("one", "two")[number % 2]) for number in range(6)]
-    ).close()
+    record(store, [llm("request", f"x{n}", BODY, session=("one", "two")[n % 2]) for n in range(6)]).close()
 
     delete_session(store, "one")
 
@@ -243,9 +241,7 @@ def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
 
 def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(store: Store) -> None:
     record(store, [*(llm("request", f"x{number}", BODY + b"%d" % number) for number in range(3)), frame(b"whole")])
-    store.run(
-        lambda connection: connection.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3")
-    )
+    store.run(lambda it: it.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3"))
 
     drafts = unstamped(store.records())
 
@@ -409,9 +405,7 @@ def test_a_file_of_the_kept_form_and_one_of_this_version_give_back_the_same_byte
         assert_sound(store)
         store.close()
         with closing(sqlite3.connect(file)) as connection:
-            schemas += [
-                connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master ORDER BY name").fetchall()
-            ]
+            schemas += [connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master ORDER BY 1").fetchall()]
     assert schemas[0] == schemas[1], "what changes is a new form"
 
 

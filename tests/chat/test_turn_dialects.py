@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,7 @@ async def asked(
         at.session.model = ModelRef(provider="demo", model="m")
         at.session.options = options or Options()
         at.session.queued[:] = queued
-        at.pool.offered[0] = type(at.pool.offered[0])(
-            server="math", name="add", schema=schema, fingerprint="add", description="Adds."
-        )
+        at.pool.offered[0] = replace(at.pool.offered[0], schema=schema, fingerprint="add", description="Adds.")
         at.pool.gives = text_output("21 C")
         result = await at.ask("weather?")
         await at.services.client.aclose()

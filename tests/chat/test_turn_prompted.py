@@ -246,9 +246,7 @@ async def test_the_run_of_a_vendor_s_own_tool_is_a_row_and_stands_in_parts_with_
         {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "weather"}},
         {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [page]},
     ]
-    events = [
-        ({"type": "content_block_start", "index": n, "content_block": block}, n) for n, block in enumerate(blocks)
-    ]
+    events = [({"type": "content_block_start", "index": n, "content_block": each}, n) for n, each in enumerate(blocks)]
     body = b"".join(event(began) + event({"type": "content_block_stop", "index": n}) for began, n in events)
     wires = AnthropicWires(live=False)
     response = wires.response(wires.request(b"{}", 1.0, exchange="x"), 1.1, body)

@@ -2,37 +2,28 @@
 
 import json
 import os
-import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any  # noqa: TID251 - as JSON comes
 
 
 def main() -> None:
     entry = json.loads(Path(sys.argv[1]).read_text())["mcpServers"]["sums"]
-    server = subprocess.Popen(
-        [entry["command"], *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
-    )
-    assert server.stdin is not None
-    assert server.stdout is not None
+    server = Popen([entry["command"], *entry["args"]], stdin=PIPE, stdout=PIPE, text=True, bufsize=1)
+    stdin, stdout = server.stdin, server.stdout
+    assert stdin is not None
+    assert stdout is not None
 
     def ask_server(number: int, method: str, **params: object) -> Any:  # noqa: ANN401
-        assert server.stdin is not None
-        assert server.stdout is not None
-        print(
-            json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}),
-            file=server.stdin,
-            flush=True,
-        )
-        return json.loads(server.stdout.readline())["result"]
+        stdin.write(json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n")
+        return json.loads(stdout.readline())["result"]
 
     named = {"name": "agent", "version": "1"}
     ask_server(1, "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=named)
     listed = ask_server(2, "tools/list")["tools"]
-    tools = [
-        {"type": "function", "function": {"name": tool["name"], "parameters": tool["inputSchema"]}} for tool in listed
-    ]
+    tools = [{"type": "function", "function": {"name": it["name"], "parameters": it["inputSchema"]}} for it in listed]
     messages: list[Any] = [{"role": "user", "content": 'call add {"a": 1, "b": 2}'}]
     for step in (3, 4):
         body = json.dumps({"model": "openai", "messages": messages, "tools": tools}).encode()
@@ -44,7 +35,7 @@ def main() -> None:
             told = ask_server(step, "tools/call", name=call["function"]["name"], arguments=arguments)
             messages.append({"role": "tool", "tool_call_id": call["id"], "content": told["content"][0]["text"]})
     print(messages[-1]["content"].split("\n")[0])
-    server.stdin.close()
+    stdin.close()
     server.wait()
     sys.exit(7)
 

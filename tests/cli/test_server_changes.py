@@ -60,13 +60,8 @@ def test_switches_are_remembered_and_yield_to_the_file(place: Desk) -> None:
 
 def test_what_the_file_configures_is_neither_replaced_nor_removed(place: Desk) -> None:
     before = (place.folder / "config.toml").read_bytes()
-    for words in (
-        ("remove", "quiet"),
-        ("add", "quiet", "--", "false"),
-        ("add", "a__b", "--", "true"),
-        ("add", "alone"),
-    ):
-        ended = place.run("servers", *words)
+    for words in ("remove quiet", "add quiet -- false", "add a__b -- true", "add alone"):
+        ended = place.run("servers", *words.split())
         assert (ended.code, f"{place.folder / 'config.toml'}: " in ended.err) == (2, "quiet" in words)
     assert (place.folder / "config.toml").read_bytes() == before
     assert not (place.folder / "servers.d").exists()

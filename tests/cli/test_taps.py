@@ -120,9 +120,7 @@ def test_a_port_that_is_taken_and_a_missing_upstream_are_told(program: Programs,
     assert list(tmp_path.iterdir()) == []
 
 
-SESSION = SessionInfo(
-    id="s1", title="example", created_ns=1, updated_ns=1, turns=0, source="tap", live=True, model="", protocol=""
-)
+SESSION = SessionInfo("s1", "example", "tap", created_ns=1, updated_ns=1, live=True)
 HEAD = Head(method="GET", url="http://h/v1/models")
 MODELS = Record(wire="llm", kind="request", peer="example", direction="out", exchange="x1", head=HEAD)
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'

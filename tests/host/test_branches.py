@@ -80,9 +80,7 @@ async def test_a_branch_goes_on_behind_a_turn_and_its_parent_stays_as_it_is(tmp_
                 shown = "".join(piece.decode() for piece in SESSION_EXPORTS["markdown"].export(host.store, info))
                 assert f"branch of «first» at turn 1 · {session.id}" in shown
                 assert ("> one" in shown, "> two" in shown, "> other" in shown) == (True, False, True)
-            session.conversation.add(
-                CallItem(turn=4, step=1, call="4.1.1", server="s", tool="t", asked="", state="done")
-            )
+            session.conversation.add(CallItem(turn=4, step=1, call="4.1", server="s", tool="t", asked="", state="done"))
             words = "branch of «first» behind turn 3; tool calls that ran there are not undone"
             assert notes(host.sessions.branch(session, 3)) == [words]
             session.wait_for("model")

@@ -75,9 +75,7 @@ def question() -> str:
     asked = [(server, tool, arguments) for server in ("everything", "web") for tool, arguments in ASKED.items()]
     asked += [("everything", "get-sum", REFUSED), ("web", "get-sum", REFUSED)]
     asked += [("time", "get_current_time", {"timezone": zone}) for zone in ("Asia/Tokyo", "Nowhere/Else")]
-    return "\n".join(
-        f"call {server}.{tool} {json.dumps(arguments, ensure_ascii=False)}" for server, tool, arguments in asked
-    )
+    return "\n".join(f"call {server}.{tool} {json.dumps(given, ensure_ascii=False)}" for server, tool, given in asked)
 
 
 def test_the_peers_received_and_sent_what_is_exported(heard: Heard) -> None:

@@ -192,10 +192,7 @@ def test_a_host_does_with_both_halves_tapped_what_it_does_without_and_every_call
     assert alone[0] == 0
     story = told(data, 2)
     rivals = {each.call.key: each.rivals if each.known == "maybe" else () for each in story.joined()}
-    joined = [
-        (each.server, each.tool, len(each.sent), len(rivals[each.call.key]), len(each.results))
-        for each in story.joined()
-    ]
+    joined = [(it.server, it.tool, len(it.sent), len(rivals[it.call.key]), len(it.results)) for it in story.joined()]
     sure, maybe = ("everything", 1, 0), ("everything", 1, 1)
     found = {"echo": sure if host.says_whose else maybe, "get-sum": sure}
     assert joined == [(found[name][0], name, *found[name][1:], 1) for name, _ in ASKED]

@@ -14,6 +14,7 @@ The bodies are written here by hand, from the vendors' documents, and know nothi
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from typing_extensions import override
 
@@ -83,6 +84,7 @@ class Tool:
 
 
 Entry = User | Answer | Results
+Entries: TypeAlias = Sequence[Entry]
 
 
 def dumped(value: JSON) -> bytes:
@@ -128,9 +130,7 @@ def fragment(
 class OpenAI:
     path = "/v1/chat/completions"
 
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
+    def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:
         messages: list[JSON] = [{"role": "system", "content": system}] if system else []
         for entry in entries:
             match entry:
@@ -139,9 +139,7 @@ class OpenAI:
                 case Answer():
                     messages.append(self._message(entry))
                 case Results():
-                    messages += [
-                        {"role": "tool", "tool_call_id": call.id, "content": told} for call, told in entry.told
-                    ]
+                    messages += [{"role": "tool", "tool_call_id": it.id, "content": told} for it, told in entry.told]
         offered: JSON = [{"type": "function", "function": tool.function} for tool in tools]
         body: dict[str, JSON] = {"model": model, "stream": True, "messages": messages}
         return dumped(body | ({"tools": offered} if tools else {}))
@@ -197,9 +195,7 @@ class Responses:
 
     path = "/v1/responses"
 
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
+    def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:
         items: list[JSON] = []
         for entry in entries:
             match entry:
@@ -282,9 +278,7 @@ class Anthropic:
 
     path = "/v1/messages"
 
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
+    def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:
         messages: list[dict[str, JSON]] = []
         blocks: list[dict[str, JSON]] = []
         for entry in entries:
@@ -334,9 +328,7 @@ class Anthropic:
                 deltas.append({"type": "signature_delta", "signature": signature})
                 return {"type": "thinking", "thinking": "", "signature": ""}, deltas
             case {"type": "text", "text": str() as text}:
-                return {"type": "text", "text": ""}, [
-                    {"type": "text_delta", "text": piece} for piece in pieces(text, size)
-                ]
+                return {"type": "text", "text": ""}, [{"type": "text_delta", "text": it} for it in pieces(text, size)]
             case _:
                 written = json.dumps(block["input"], ensure_ascii=False)
                 return {**block, "input": {}}, [
@@ -376,9 +368,7 @@ class Gemini:
 
     path = "/v1beta/models/gemini-x:streamGenerateContent?alt=sse"
 
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
+    def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:
         del model  # stands in the path
         contents: list[JSON] = []
         for entry in entries:
@@ -463,9 +453,7 @@ class Ollama:
 
     path = "/api/chat"
 
-    def request(
-        self, entries: Sequence[Entry], *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m"
-    ) -> bytes:
+    def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:
         messages: list[JSON] = [{"role": "system", "content": system}] if system else []
         for entry in entries:
             match entry:
@@ -486,9 +474,7 @@ class Ollama:
         return self._line(message, answer, is_last=True)
 
     def events(self, answer: Answer, size: int = 0) -> list[bytes]:
-        said: list[dict[str, JSON]] = [
-            {**self._message(""), "thinking": piece} for piece in pieces(answer.thinking, size)
-        ]
+        said: list[dict[str, JSON]] = [{**self._message(""), "thinking": it} for it in pieces(answer.thinking, size)]
         said += [self._message(piece) for piece in pieces(answer.text, size)]
         said += [self._message("", [call], is_named=True) for call in answer.calls]
         return [*(self._line(each, answer) for each in said), self._line(self._message(""), answer, is_last=True)]

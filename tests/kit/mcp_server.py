@@ -192,12 +192,8 @@ class McpScript:
                 for _ in range(times):
                     self.send(notification(str(method), step.get("params")))
             case {"log": data}:
-                value = {
-                    "level": step.get("level", "info"),
-                    "logger": self.script.get("name", "scripted"),
-                    "data": data,
-                }
-                self.send(notification("notifications/message", value))
+                more = {"level": step.get("level", "info"), "logger": self.script.get("name", "scripted")}
+                self.send(notification("notifications/message", {**more, "data": data}))
             case {"progress": done}:
                 meta = mapping(mapping(message.get("params")).get("_meta"))
                 token: Message = {"progressToken": meta.get("progressToken", message.get("id")), "progress": done}
@@ -207,9 +203,8 @@ class McpScript:
                 for _ in range(times):
                     self._ask(str(method), step)
             case {"wait": seconds}:
-                time.sleep(
-                    number(mapping(mapping(message.get("params")).get("arguments")).get(str(seconds), seconds), 1)
-                )  # the pace of its work
+                given = mapping(mapping(message.get("params")).get("arguments"))
+                time.sleep(number(given.get(str(seconds), seconds), 1))  # the pace of its work
             case {"background": steps}:
                 own = [mapping(each) for each in listed(steps)]
                 threading.Thread(target=self.play, args=(own, message), daemon=True).start()

@@ -238,9 +238,7 @@ def zygote(folder: Path, kind: str = "program") -> Generator[Programs]:
     place = folder / "z"
     script = Path(__file__).with_name("zygote.py")
     environment = plain_environment(folder) | {"PYTHONPATH": str(script.parent.parent.parent)}
-    with subprocess.Popen(
-        [sys.executable, str(script), str(place), kind], stdout=subprocess.PIPE, env=environment
-    ) as process:
+    with subprocess.Popen([sys.executable, script, place, kind], stdout=subprocess.PIPE, env=environment) as process:
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"

@@ -134,9 +134,7 @@ def test_what_is_demanded_back_goes_to_nobody_else(recorded: Recorded, provider:
 @each_dialect
 def test_ids_of_other_vendors_are_made_fit_and_lead_from_the_result_to_its_call(recorded: Recorded) -> None:
     wire_ids = ("", "call:1/2", "same", "same", "x" * 300)
-    calls = tuple(
-        ToolCall(id=f"t1c{n}", wire_id=wire_id, name=f"t{n}", arguments="") for n, wire_id in enumerate(wire_ids)
-    )
+    calls = tuple(ToolCall(id=f"t1c{n}", wire_id=own, name=f"t{n}", arguments="") for n, own in enumerate(wire_ids))
     results = tuple(ToolResult(call=call, content=(Text(text=call.id),)) for call in calls)
     body = written(recorded.dialect, Ask(model=MODEL, messages=(user("x"), assistant(*calls), told(*results))))
 

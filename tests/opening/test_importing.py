@@ -141,9 +141,7 @@ def test_nothing_is_made_up_and_an_export_says_so_too(store: Store, there: Store
         assert exported_whole(there, again.id) == text
         ladder = Ladder()
         ladder.feed([record for record, _ in there.session_records(again.id)])
-        rows.append(
-            [(row.kind, row.method, row.status, row.mono_ns, row.end_mono_ns, row.missing) for row in ladder.rows]
-        )
+        rows.append([(it.kind, it.method, it.status, it.mono_ns, it.end_mono_ns, it.missing) for it in ladder.rows])
     assert [(kind, missing) for kind, *_, missing in rows[0]] == [("request", False), ("response", True)]
     assert [(kind, missing) for kind, *_, missing in rows[1]] == [("request", True), ("response", False)]
     assert {row[1:5] for found in rows for row in found} == {("", 0, None, None)}

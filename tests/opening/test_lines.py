@@ -19,9 +19,7 @@ from tui_host.llm.dialects.table import DIALECTS, dialect_at
 from tui_host.opening.line_exchanges import MIXED
 
 BOTH = [("mcp", "frame", "out"), ("mcp", "frame", "in")]
-EXCHANGE = [
-    ("llm", kind, way) for kind, way in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))
-]
+EXCHANGE = [("llm", kind, to) for kind, to in (("request", "out"), ("response", "in"), ("chunk", "in"), ("end", "in"))]
 PING = {**ASK, "method": "ping"}
 LOGS: dict[str, tuple[str, list[tuple[str, str, str]]]] = {
     "arrows": (f">>> {json.dumps(ASK)}\n<-- {json.dumps(TELL)}\n", BOTH),

@@ -87,9 +87,8 @@ class LoginServer:
         if path == "/register":
             self.clients.append(f"client{len(self.clients)}")
             return {**body, **self.client, "client_id": self.clients[-1]}
-        places = {"authorization": "authorize", "token": "token"} | (
-            {"registration": "register"} if self.registers else {}
-        )
+        places = {"authorization": "authorize", "token": "token"}
+        places |= {"registration": "register"} if self.registers else {}
         return path == self.asm and {
             "issuer": f"{self.origin}{self.issuer}",
             "code_challenge_methods_supported": ["S256"],
@@ -152,9 +151,8 @@ class LoginServer:
 
 
 async def tell(asked: Exchange, value: JSON, status: str = "200 OK") -> None:
-    await asked.respond(
-        status if value else "404 Not Found", json.dumps(value).encode(), Content_Type="application/json"
-    )
+    body = json.dumps(value).encode()
+    await asked.respond(status if value else "404 Not Found", body, Content_Type="application/json")
 
 
 @asynccontextmanager

@@ -73,10 +73,8 @@ async def test_a_resource_is_read_as_a_tool_is_called(running: Running) -> None:
     place = Place(session="s", turn=1, step=1, call="reading")
 
     async def read(arguments: bytes) -> ToolOutput:
-        mark = reading.fingerprint
-        return await running.pool.call(
-            "sdk", READ, arguments, place=place, fingerprint=mark, on_progress=lambda _: None
-        )
+        own = reading.fingerprint
+        return await running.pool.call("sdk", READ, arguments, place=place, fingerprint=own, on_progress=lambda _: None)
 
     output = await read(b'{"uri":"note://one"}')
     assert [(block.kind, block.text, block.uri) for block in output.content] == [("resource", "note", "note://one")]

@@ -170,11 +170,9 @@ def test_cline_gets_copies_and_a_provider_with_a_login_is_left(home: Home) -> No
 
 
 def test_goose_goes_where_its_provider_is_and_aider_by_a_variable_each(home: Home) -> None:
-    home.write(
-        ".config/goose/config.yaml", "GOOSE_PROVIDER: openai\nOPENAI_HOST: 'https://m.example'\nextensions: {}\n"
-    )
+    home.write(".config/goose/config.yaml", "GOOSE_PROVIDER: openai\nOPENAI_HOST: 'https://m.exam'\nextensions: {}\n")
     models, override = home.run("goose session")
-    assert (models, override.variables) == ({"OPENAI_HOST": "https://m.example"}, {"OPENAI_HOST": TAP})
+    assert (models, override.variables) == ({"OPENAI_HOST": "https://m.exam"}, {"OPENAI_HOST": TAP})
     home.environment["GOOSE_PROVIDER"] = "bedrock"
     with pytest.raises(SettingsError, match="bedrock"):
         home.run("goose session")

@@ -24,9 +24,7 @@ NO_SERVERS = '[servers.off]\ncommand = "true"\nenabled = false\n'
 BOUND_SECONDS = 90.0
 """How long a condition may take on a machine that does much else."""
 # The terminal becomes the controlling one, as in a shell: only then is its end a SIGHUP. The process id stays.
-_TAKE_TERMINAL = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
-)
+_CLAIM = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 
 
 class Terminal:
@@ -42,7 +40,7 @@ class Terminal:
         self.attributes = termios.tcgetattr(self._slave)
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _TAKE_TERMINAL, *command] if is_controlling else command,
+            [sys.executable, "-I", "-S", "-c", _CLAIM, *command] if is_controlling else command,
             stdin=self._slave,
             stdout=self._slave,
             stderr=self._slave,

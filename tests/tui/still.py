@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from tests.kit.app import Running
 from tests.llm.protocols.answers import NUMBERS
-from tests.tui.inspector_wires import Wires, a_turn, connected
+from tests.tui.inspector_wires import APPROVED, Wires, a_turn, connected
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder, SystemClock
 from tui_host.capture.redact.redaction import Redactor
@@ -150,9 +150,7 @@ class Still(Running):
         chat = self.session.conversation
         self.session.turn = 1
         chat.add(UserItem(turn=1, text="what's 6 × 5? use the tools"))
-        chat.add(
-            a_call(state="done", words="approved once, by you, after 2.5 s", waited=2.5, result="30", milliseconds=12.0)
-        )
+        chat.add(a_call(state="done", words=APPROVED, waited=2.5, result="30", milliseconds=12.0))
         text = "6 × 5 = **30**\n\n| step | tool |\n| --- | --- |\n| 1 | `math.multiply` |\n\n乘法的结果是 30。"
         chat.add(AnswerItem(turn=1, step=2, text=text, state="done", seconds=0.3))
         chat.add(SummaryItem(turn=1, steps=2, calls=1, seconds=3.2, tokens_in=612, tokens_out=85))
@@ -305,9 +303,7 @@ def picture_of(lines: Sequence[Sequence[Run]]) -> str:
         "".join(letters.setdefault(look, LETTERS[len(letters)]) * cell_len(text) for text, look in line)
         for line in lines
     ]
-    legend = [
-        f"{mark}  {look.fore} on {look.back} {' '.join(look.attributes)}".rstrip() for look, mark in letters.items()
-    ]
+    legend = [f"{at}  {look.fore} on {look.back} {' '.join(look.attributes)}".rstrip() for look, at in letters.items()]
     return "\n".join((text_of(lines), *marks, "", *legend, ""))
 
 

@@ -233,9 +233,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
     before = children()
     environment = {"DEEPSEEK_API_KEY": "sk-nobody-has-this-one", "OPENAI_API_KEY": " "}
     async with running(tmp_path, size=WIDE, environment=environment) as app:
-        await app.until_shown(
-            *list(QUESTIONS.values())[:2], "Found: DEEPSEEK_API_KEY is set", "Choose the model with f4"
-        )
+        await app.until_shown(*[*QUESTIONS.values()][:2], "Found: DEEPSEEK_API_KEY is set", "Choose the model with f4")
         assert "sk-nobody" not in app.text
         await app.until_ready()
         await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -15,18 +16,12 @@ from textual.widgets import TextArea
 
 import tui_host
 from tests.kit.app import SMALL, Running
-from tests.tui.still import nobody_waits
+from tests.tui.still import TOOLS, nobody_waits
 from tui_host.capture.visible import hidden
 from tui_host.chat.call_arguments import canonical
 from tui_host.chat.policy import CallRequest, Decision, Question
 from tui_host.errors import JSON
-from tui_host.servers.catalog import Tool
 
-SCHEMA: Mapping[str, JSON] = {
-    "type": "object",
-    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-    "required": ["a", "b"],
-}
 KEY = "hunter2-hunter2"
 HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07\x9b2J\u202egnirts\u200b\u2066 [@click=app.quit]x[/] [/]"
 LONG: Mapping[str, JSON] = {"note": "\n".join(f"line {number}" for number in range(400)), "list": list(range(200))}
@@ -42,14 +37,7 @@ def question(
     misfits: Sequence[str] = (),
     numbers: Sequence[tuple[str, str]] = (),
 ) -> Question:
-    tool = Tool(
-        server="math",
-        name=name,
-        description=description,
-        schema=SCHEMA,
-        annotations=tuple(hints),
-        fingerprint=f"print of {name}",
-    )
+    tool = replace(TOOLS[0], name=name, description=description, annotations=tuple(hints), fingerprint=name)
     given = {"a": 6, "b": 5} if arguments is None else arguments
     request = CallRequest(
         call=f"{name}-{id(given)}",

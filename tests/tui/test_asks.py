@@ -497,9 +497,7 @@ async def test_a_resource_is_attached_a_template_linked_and_a_prompt_filled_in(t
         recorder, body = app.host.recorder, app.bodies("llm", "out")[-1]
         assert recorder is not None
         links = [read_link(record.data) for record in recorder.since(0, limit=10**6) if record.kind == "link"]
-        given = [
-            (link.words, body[link.span.start : link.span.end]) for link in links if link and link.relation == "given"
-        ]
+        given = [(it.words, body[it.span.start : it.span.end]) for it in links if it and it.relation == "given"]
         assert [words for words, _ in given] == [*["the prompt /rich:hello"] * 2, "the resource note://one of rich"]
         assert given[1][1] == b"hello from the server"
         assert b"the first note" in given[2][1]

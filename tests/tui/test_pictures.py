@@ -106,10 +106,7 @@ class Held(TuiHost):
 
 def cells(app: TuiHost) -> list[list[tuple[str, str | Look]]]:
     """Letters with their looks; a space is its background."""
-    return [
-        [(letter, look.back if letter == " " else look) for text, look in line for letter in text]
-        for line in runs_of(app)
-    ]
+    return [[(c, look.back if c == " " else look) for text, look in line for c in text] for line in runs_of(app)]
 
 
 def app_in(folder: Path, ui: str) -> Held:

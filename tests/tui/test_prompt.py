@@ -226,10 +226,7 @@ async def test_a_name_is_completed_and_what_is_sent_is_what_was_read(app: Writin
     await app.press("enter")
     await until(app.pilot, lambda: (app.sent, app.attached) == ([f"see {MARK}"], [[MARK[1:-1]]]))
     for key, text, count in (("up", f"see {MARK}", 1), ("backspace", "see ", 0), ("ctrl+z", f"see {MARK}", 1)):
-        assert (await app.press(key), len(app.prompt.marks.attached(app.prompt.text))) == (
-            text,
-            count,
-        )  # a mark goes as one
+        assert (await app.press(key), len(app.prompt.marks.attached(app.prompt.text))) == (text, count)
 
 
 @pytest.mark.usefixtures("folder")

@@ -78,9 +78,7 @@ async def shared(tmp_path_factory: pytest.TempPathFactory, model_url: str) -> As
     folder = tmp_path_factory.mktemp("screens")
     environment = {"MINE_KEY": SECRET}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "tui_host.servers.server.RETRY_SECONDS", (600.0,) * 10
-        )  # a lost server stays so, however long the tests take
+        patch.setattr("tui_host.servers.server.RETRY_SECONDS", (600.0,) * 10)  # a lost server stays so
         async with running(folder, config=config(folder, model_url), size=SMALL, environment=environment) as app:
             await app.until(lambda: states(app) == ["ready", "failed", "failed", "lost", "disabled"])
             yield app
@@ -409,7 +407,7 @@ CONTRACT = (
 async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document_by_its_number(app: Running) -> None:
     await opened(app, "f3")
     await opened(
-        app, "f1", "Where you were", "connect, or reconnect", *(f"{n} {name}" for n, name in enumerate(DOCUMENTS, 1))
+        app, "f1", "Where you were", "connect, or reconnect", *(f"{n} {it}" for n, it in enumerate(DOCUMENTS, 1))
     )
     assert sorted(DOCUMENTS) == sorted(path.stem for path in paths.DOCUMENTS.glob("*.md"))
     view = shown(app).query_one(DocumentView)

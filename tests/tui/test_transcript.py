@@ -136,12 +136,9 @@ async def test_an_answer_is_followed_until_the_reader_moves_and_what_is_read_sta
         await until(pilot, lambda: "paragraph 59" in shown(app.view))
         assert app.view.new_below == 0
         items: list[Item] = []
-        for turn in range(1, 151):
-            text = f"answer {turn}\n\n" + "some words " * (turn % 40)
-            items += [
-                UserItem(turn=turn, text=f"question {turn}"),
-                AnswerItem(turn=turn, step=1, text=text, state="done"),
-            ]
+        for n in range(1, 151):
+            text = f"answer {n}\n\n" + "some words " * (n % 40)
+            items += [UserItem(turn=n, text=f"question {n}"), AnswerItem(turn=n, step=1, text=text, state="done")]
         app.view.show(Conversation(items))
         await pilot.pause()
         for _ in range(60):

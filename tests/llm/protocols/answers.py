@@ -12,11 +12,7 @@ from tui_host.llm.protocols.table import protocol
 from tui_host.llm.protocols.tool_protocol import ToolProtocol
 from tui_host.settings.paths import shipped
 
-NUMBERS: JSON = {
-    "type": "object",
-    "properties": {"a": {"type": "number"}, "b": {"type": "number"}},
-    "required": ["a", "b"],
-}
+NUMBERS: JSON = {"type": "object", "properties": {each: {"type": "number"} for each in "ab"}, "required": ["a", "b"]}
 TOOLS = tuple(
     ToolSpec(name=f"math__{name}", description=f"{name} two numbers", schema=NUMBERS, server="math", tool=name)
     for name in ("add", "multiply")

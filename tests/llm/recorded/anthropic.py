@@ -7,12 +7,7 @@ from tests.llm.recorded.case import NOW, TEXT, THOUGHT, TIME, WEATHER, Case, Rec
 from tui_host.errors import JSON
 from tui_host.llm.messages import Stop, Usage
 
-COUNTED: JSON = {
-    "input_tokens": 50,
-    "cache_creation_input_tokens": 6,
-    "cache_read_input_tokens": 64,
-    "output_tokens": 1,
-}
+COUNTS: JSON = {"input_tokens": 50, "cache_creation_input_tokens": 6, "cache_read_input_tokens": 64, "output_tokens": 1}
 BEFORE = Usage(input_total=120, input_cached=64, cache_written=6)
 SIGNATURE = "EqQB/+=="
 THINKING: JSON = {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE}
@@ -107,7 +102,7 @@ def whole() -> bytes:
     ]
     content = b", ".join([text({"type": "text", "text": TEXT}), *asked])
     head = text({"id": "msg_1", "type": "message", "role": "assistant", "stop_reason": "tool_use"})[:-1]
-    return head + b', "content": [' + content + b'], "usage": ' + text(COUNTED) + b"}"
+    return head + b', "content": [' + content + b'], "usage": ' + text(COUNTS) + b"}"
 
 
 NO_RECIPES: JSON = {"category": "bio", "explanation": "no recipes"}
@@ -128,7 +123,7 @@ RECORDED = Recorded(
     ),
     usage=replace(
         ended("end_turn"),
-        body=began(COUNTED)
+        body=began(COUNTS)
         + words()
         + finished("end_turn", {"output_tokens": 40})
         + finished("end_turn", DETAILED)
