@@ -41,12 +41,8 @@ from typing import TypeGuard
 Message = dict[str, object]
 HANDSHAKE, DISCOVER = "2025-11-25", "2026-07-28"
 ENVELOPE: Message = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
-LISTS = {
-    "tools/list": "tools",
-    "resources/list": "resources",
-    "resources/templates/list": "resourceTemplates",
-    "prompts/list": "prompts",
-}
+LISTS = {f"{each}/list": each for each in ("tools", "resources", "prompts")}
+LISTS["resources/templates/list"] = "resourceTemplates"
 
 
 def is_object(value: object) -> TypeGuard[Message]:

@@ -49,12 +49,8 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
             await stream.send(answer(RESULT % 7))
 
     async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-        for body, more in (
-            (INITIALIZE, b""),
-            (INITIALIZE, b""),
-            (CALL % 7, b"Mcp-Session-Id: two\r\n"),
-            (CALL % 7, b"Mcp-Session-Id: one\r\n"),
-        ):
+        begun = [(INITIALIZE, b"")] * 2
+        for body, more in (*begun, *((CALL % 7, b"Mcp-Session-Id: %s\r\n" % session) for session in (b"two", b"one"))):
             await relay.ask(request(relay.host, target=b"/mcp", body=body, more=more))
     frames = [(record.connection, record.malformed) for record in relay.records("frame")]
     assert frames == [(f"srv#{number}", None) for number in (1, 1, 2, 2, 2, 2, 1, 1)]

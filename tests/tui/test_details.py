@@ -177,9 +177,9 @@ def made(page: Page, width: int = 70) -> Page:
     return page
 
 
-def json_page(text: str, width: int = 70) -> TextPage:
+def json_page(text: str) -> TextPage:
     page = TextPage("body", text, form="json")
-    made(page, width)
+    made(page)
     return page
 
 
