@@ -11,8 +11,7 @@ FIRST, SHARES, SHARE = 20_000, 12, 1_000
 
 def unused_port() -> int:
     """A port of this process's own share on which nobody listens now."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    first = FIRST + worker % SHARES * SHARE
+    first = FIRST + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % SHARES * SHARE
     for port in sample(range(first, first + SHARE), SHARE):
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port

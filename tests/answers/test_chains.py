@@ -32,8 +32,7 @@ def tell(wires: Wires, content: str) -> None:
 def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_that_were_cut() -> None:
     wires = Wires()
     events = events_of(*({"content": text} for text in ("I call ", 'add({"a', '":1})', " It is 3.")))
-    request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-    wires.end(wires.response(request, 1.1, *events), 1.2)
+    wires.end(wires.response(wires.request(request_body(MESSAGES), 1.0, exchange="x1"), 1.1, *events), 1.2)
     starts = [sum(map(len, events[:number])) for number in range(5)]
     wires.link("asked", Span(exchange="x1", start=starts[1], end=starts[3]), 1.2)
     wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)

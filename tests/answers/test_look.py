@@ -138,8 +138,7 @@ def test_keys_and_hidden_characters_are_found_in_all_pieces_of_a_body() -> None:
     assert KEY[-8:] not in text
     assert text.replace("••• vendor-key (56)", KEY) == data.decode()
     data = ("x" * 65_536 + "\u200b").encode() * 2
-    body = Body(wire=data, data=data).with_hidden()
-    assert body.notes == ("contains 2 hidden characters, drawn as symbols",)
+    assert Body(wire=data, data=data).with_hidden().notes == ("contains 2 hidden characters, drawn as symbols",)
 
 
 def test_a_long_body_shows_its_beginning_while_the_rest_is_read() -> None:

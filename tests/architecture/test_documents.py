@@ -36,8 +36,7 @@ def test_the_readme_names_every_document() -> None:
 def test_every_promise_names_a_test_that_runs_each_time() -> None:
     promises = [line for line in text_of(PROMISES).splitlines() if line.startswith("- **")]
     assert promises
-    unheld = [promise for promise in promises if not any(is_run(*test) for test in TEST.findall(promise))]
-    assert unheld == []
+    assert [promise for promise in promises if not any(is_run(*test) for test in TEST.findall(promise))] == []
 
 
 @pytest.mark.parametrize("document", [PROMISES, ROOT / "tui_host/docs/mcp.md"], ids=lambda document: document.name)

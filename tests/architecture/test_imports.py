@@ -34,8 +34,7 @@ for name in sys.argv[1:]:
 
 def test_what_is_needed_before_the_first_frame_loads_nothing_heavy() -> None:
     command = [sys.executable, "-c", LOAD.format(HEAVY=set(HEAVY.split())), *LIGHT]
-    run = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert run.stdout.splitlines() == list(LIGHT)
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines() == list(LIGHT)
 
 
 LOADED_ALONE = {"tui_host.capture.exports", "tui_host.opening"}

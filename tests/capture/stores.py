@@ -132,8 +132,7 @@ def keep_session(store: Store, session: str, updated: int, *, words: bytes = b""
 
 
 def assert_sound(store: Store) -> None:
-    assert store.read("PRAGMA integrity_check") == [("ok",)]
-    assert store.read("PRAGMA foreign_key_check") == []
+    assert (store.read("PRAGMA integrity_check"), store.read("PRAGMA foreign_key_check")) == ([("ok",)], [])
 
 
 if __name__ == "__main__":

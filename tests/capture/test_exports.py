@@ -256,8 +256,7 @@ def test_an_archive_of_both_lanes_is_valid_by_the_schema_of_others() -> None:
     request, response = mapping(model["request"]), mapping(model["response"])
     assert request["postData"] == {"mimeType": "application/json", "text": "{'é'}"}
     assert items(request["queryString"])[1] == {"name": "q", "value": "a b"}
-    content = text_or_empty(mapping(response["content"])["text"])
-    assert base64.b64decode(content) == b"data: 1\xff\n\n"
+    assert base64.b64decode(text_or_empty(mapping(response["content"])["text"])) == b"data: 1\xff\n\n"
     assert model["timings"] == {"send": 0, "wait": 0.25, "receive": 0.75}
     assert (server["_wire"], mapping(server["response"])["_error"]) == ("mcp", "cut by peer gone")
     assert [each["peer"] for each in log["_frames"]] == ["math", "lab"]
@@ -303,8 +302,7 @@ def test_the_script_sends_every_request_again_byte_for_byte_with_the_credential_
 
 
 def test_a_diagram_has_who_spoke_and_no_text_that_mermaid_acts_on() -> None:
-    kept = two_turns()
-    diagram = kept.told("mermaid").decode()
+    diagram = two_turns().told("mermaid").decode()
     names = ("you as You", "host as Host", "p0 as demo", "p1 as math", "p2 as lab")
     assert diagram.splitlines()[:6] == ["sequenceDiagram", *(f"  participant {name}" for name in names)]
     assert "  you->>host: one#59; #37;#37; #35;\n" in diagram
@@ -355,8 +353,7 @@ def test_texts_that_look_like_keys_are_counted_and_masked_in_every_format() -> N
     for some in (kept, Kept(kept.drafts[-1:]), Kept(kept.drafts[:-1])):
         assert keys_in_words(some, SESSION).startswith("1 text looks like a key of a vendor: ⟨secret:vendor-key⟩ is")
     for name in FORMATS:
-        left = kept.told(name).count(key.encode())
-        assert left == (1 if name == "raw" else 0), name
+        assert kept.told(name).count(key.encode()) == (1 if name == "raw" else 0), name
     last = json.loads(kept.told("jsonl").splitlines()[-1])
     assert base64.b64decode(last["data"]) == '{"key":"⟨secret:vendor-key⟩"}'.encode() + b"\xff\n"
     assert last["redacted"] == [{"where": "data", "name": "vendor-key", "length": len(key)}]

@@ -145,8 +145,7 @@ def test_an_answer_progress_and_a_cancellation_are_in_the_place_of_their_call() 
     correlator = Correlator()
     asked(correlator, token=4)
     asked(correlator, 5, NOWHERE)
-    progress = news("progress", progressToken=4, progress=1)
-    assert correlator.see("in", read_frame(progress).head).place == PLACE
+    assert correlator.see("in", read_frame(news("progress", progressToken=4, progress=1)).head).place == PLACE
     theirs = correlator.see("in", read_frame(rpc(id=4, method="sampling/createMessage")).head)
     assert theirs.place == PLACE, "of the only call under way"
     assert correlator.see("out", read_frame(rpc(id=4, result={})).head).place == PLACE, "the direction is part of an id"

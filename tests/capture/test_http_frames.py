@@ -90,8 +90,7 @@ async def test_an_event_stream_gives_a_frame_for_each_event_as_it_comes(size: in
     head = kept.of("request")[0].head
     assert head is not None
     assert ("Accept-Encoding", "identity") in head.headers
-    assert frames(kept) == [("out", ASK), ("in", PROGRESS), ("in", RESULT)]
-    assert kept.body() == sent
+    assert (frames(kept), kept.body()) == ([("out", ASK), ("in", PROGRESS), ("in", RESULT)], sent)
 
 
 async def test_an_answer_that_comes_on_another_stream_is_in_the_place_of_its_request() -> None:
@@ -113,8 +112,7 @@ async def test_half_a_message_is_no_frame_nor_what_the_client_leaves() -> None:
     async with peer(cut, hangs(*chunked(event(RESULT), is_whole=False))) as there, client(kept) as opened:
         with pytest.raises(httpx2.RemoteProtocolError):
             await opened.post(there.url, content=ASK)
-        assert frames(kept) == [("out", ASK)]
-        assert kept.body() == RESULT
+        assert (frames(kept), kept.body()) == ([("out", ASK)], RESULT)
         assert (kept.ending().reason, kept.ending().size) == ("cut by peer", len(RESULT))
         async with opened.stream("POST", there.url, content=ASK) as answer:
             async for _ in answer.aiter_raw():
@@ -130,8 +128,7 @@ def test_a_body_that_cannot_be_decoded_gives_no_frame_and_no_error(body: bytes) 
     observed.response(200, [("content-type", "text/event-stream"), ("content-encoding", "gzip")])
     observed.chunk(body)
     observed.end()
-    assert kept.body() == body
-    assert frames(kept) == [("out", ASK)]
+    assert (kept.body(), frames(kept)) == (body, [("out", ASK)])
 
 
 def test_a_secret_cut_between_chunks_is_kept_from_the_records_whole_exchange() -> None:

@@ -46,8 +46,7 @@ async def test_how_an_exchange_failed_is_told_with_what_came() -> None:
     async with peer(cuts(*chunked(*EVENTS[:2], is_whole=False))) as there:
         with pytest.raises(httpx.RemoteProtocolError):
             await post(kept, there)
-    assert kept.body() == b"".join(EVENTS[:2])
-    assert kept.ending().reason == "cut by peer"
+    assert (kept.body(), kept.ending().reason) == (b"".join(EVENTS[:2]), "cut by peer")
     assert "RemoteProtocolError" in kept.ending().error
     assert kept.of("error")
     with pytest.raises(httpx.ConnectError):  # nobody listens there any more

@@ -47,9 +47,7 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     assert [record.mono_ns for record in seen] == [5_000_500_000, 5_000_750_000, at], "the time at which it happened"
     assert seen[0].time_ns - seen[2].time_ns == lasted(at, seen[0].mono_ns)
     assert list(store.records(capture="c1")) == seen
-    assert recorder.since(2) == seen[2:]
-    assert recorder.since(0, limit=2) == seen[:2]
-    assert recorder.unkept == 0
+    assert (recorder.since(2), recorder.since(0, limit=2), recorder.unkept) == (seen[2:], seen[:2], 0)
 
 
 NOON = 1_760_000_000_000_000_000
@@ -120,8 +118,7 @@ def test_beyond_its_limit_memory_gives_up_the_oldest_bytes_and_counts_them() -> 
 
     seen = recorder.since(0)
 
-    assert len(seen) == 10
-    assert seen[0].data == b""
+    assert (len(seen), seen[0].data) == (10, b"")
     assert "4000 bytes were dropped" in (seen[0].malformed or "")
     assert seen[-1].data == b"9" * 4000
 

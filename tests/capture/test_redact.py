@@ -75,8 +75,7 @@ def test_a_secret_is_found_in_each_spelling_that_is_promised(secret: str, offset
 
 def test_overlapping_secrets_leave_nothing_of_either_and_a_mark_breaks_no_json() -> None:
     redactor = Redactor([("A", "abcdefgh"), ("B", "efghijkl"), ("C", "abcdefghijklmnop"), ('a"b\\c', "12345678")])
-    assert redactor.text("<abcdefghijkl>") == "<⟨secret:A⟩>"
-    assert redactor.text("<abcdefghijklmnop>") == "<⟨secret:C⟩>"
+    assert (redactor.text("<abcdefghijkl>"), redactor.text("<abcdefghijklmnop>")) == ("<⟨secret:A⟩>", "<⟨secret:C⟩>")
     saved = redactor.json_text('{"n": 12345678, "l": [-12345678.5, 1], "t": "is \\"12345678\\", so"}')
     mark = "⟨secret:a_b_c⟩"
     assert json.loads(saved) == {"n": mark, "l": [f"-{mark}.5", 1], "t": f'is "{mark}", so'}

@@ -27,8 +27,7 @@ def learning() -> tuple[list[str], Learn]:
 
 def test_a_key_in_a_request_to_a_model_is_taken_out_and_the_json_stays_json() -> None:
     for name in ("api_key", "apiKey", "X-API-Key", "client_secret", "password", "connection_string"):
-        body = json.dumps({"a": 1, name: 'se"c\\ret', "b": [2]}, indent=2).encode()
-        kept, (found,) = without_keys(body, ignore)
+        kept, (found,) = without_keys(json.dumps({"a": 1, name: 'se"c\\ret', "b": [2]}, indent=2).encode(), ignore)
         assert json.loads(kept) == {"a": 1, name: f"⟨secret:{name}⟩", "b": [2]}
         assert (found.where, found.name, found.length) == ("data", name, len(r"se\"c\\ret"))
         assert without_keys(kept, ignore) == (kept, ())

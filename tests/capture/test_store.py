@@ -74,10 +74,8 @@ def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writ
     record(store, [frame(b"0"), frame(b"1"), frame(b"2")])
     record(store, [frame(b"3")], capture="c2")
 
-    assert kept(reading) == [b"0", b"1", b"2", b"3"]
-    assert kept(reading, capture="c1", after=1) == [b"1", b"2"]
-    assert kept(reading, capture="c1", after=1, until_seq=2) == [b"1"]
-    assert kept(reading, limit=2) == [b"0", b"1"]
+    assert (kept(reading), kept(reading, capture="c1", after=1)) == ([b"0", b"1", b"2", b"3"], [b"1", b"2"])
+    assert (kept(reading, capture="c1", after=1, until_seq=2), kept(reading, limit=2)) == ([b"1"], [b"0", b"1"])
     assert kept(reading, capture="unknown") == []
     assert reading.record("c1", 4) is None
     with pytest.raises(StoreError, match="for reading alone"):
@@ -235,8 +233,7 @@ def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
 
     delete_session(store, "one")
 
-    assert kept(store) == [BODY] * 3
-    assert store.read("PRAGMA foreign_key_check") == []
+    assert (kept(store), store.read("PRAGMA foreign_key_check")) == ([BODY] * 3, [])
 
 
 def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(store: Store) -> None:
@@ -260,16 +257,14 @@ def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(
     recorder.append(frame(b"after it"))
 
     assert recorder.flush(20)
-    assert kept(store) == [BODY + b"2", b"after it"]
-    assert store.notices == []
+    assert (kept(store), store.notices) == ([BODY + b"2", b"after it"], [])
 
 
 def test_frames_that_come_in_a_burst_share_rows_and_come_back_one_by_one(store: Store) -> None:
     drafts = [frame(b"%d" % number * 30, session=SESSION, direction=("in", "out")[number % 2]) for number in range(300)]
     drafts[200] = replace(drafts[200], malformed="cut off")
     drafts[250] = replace(drafts[250], connection="math#2")
-    recorder = record(store, drafts)
-    seen = recorder.since(0)
+    seen = record(store, drafts).since(0)
 
     assert len(store.read("SELECT key FROM records")) < 20
     assert list(store.records(capture="c1")) == list(seen)
@@ -381,8 +376,7 @@ def told(store: Store) -> bytes:
     lines = list(jsonl.pieces(info, store.session_records(SESSION), ()))
     lines += [jsonl.record_line(record) for record in store.records()]
     left = next(iter(store.sessions.left(has_turn=False)), None)
-    items = [*enumerate(store.session_items(SESSION))]
-    texts = store.sessions.messages(SESSION), items, left and (left.id, left.draft)
+    texts = store.sessions.messages(SESSION), [*enumerate(store.session_items(SESSION))], left and (left.id, left.draft)
     return b"".join(lines) + json.dumps(texts, ensure_ascii=False, indent=0).encode() + b"\n"
 
 

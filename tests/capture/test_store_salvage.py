@@ -142,8 +142,7 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     store = Store.open(path)
     record(store, [frame(os.urandom(15_000)) for _ in range(400)])
     store.close()
-    leaves = pages_of(path, "records")
-    spoil(path, leaves[-1])
+    spoil(path, pages_of(path, "records")[-1])
 
     store = Store.open(path)
     assert store.notices == [], "only what is small is looked at without a reason"

@@ -229,14 +229,12 @@ def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
         assert prune(store, before_ns=NOW, max_bytes=0).gone == []
 
     assert [old.name for old in prune(store, before_ns=NOW).gone] == [FIRST]
-    assert listed(store) == [SECOND]
-    assert kept(store, capture="mine") == [b"mine"]
+    assert (listed(store), kept(store, capture="mine")) == ([SECOND], [b"mine"])
 
 
 def branch_off(store: Store, name: str, turn: int, *shared: SharedPart, updated: int) -> None:
     """Save a branch behind a turn, with one message of its own."""
-    parent = Parent(parent=shared[-1].session, parent_title="title", parent_turn=turn, shared=shared)
-    facts = json.dumps(asdict(parent))
+    facts = json.dumps(asdict(Parent(parent=shared[-1].session, parent_title="title", parent_turn=turn, shared=shared)))
     store.sessions.save(SessionInfo(name, "title", "chat", 1, updated, 0, "demo/openai", "native", facts=facts))
     store.sessions.save_message(name, shared[-1].messages, turn=turn + 1, text=f'{{"own": "{name}"}}', time_ns=updated)
     store.sessions.save_item(name, shared[-1].items, f'{{"own": "{name}"}}')
@@ -269,8 +267,7 @@ def test_a_branch_has_what_it_shares_with_older_sessions_and_nothing_that_came_t
     assert store.sessions.messages(THIRD, before=3) == ['{"turn": 1}', '{"turn": 2}', second]
     assert store.session_items(THIRD) == ['{"turn": 0}', '{"turn": 1}', '{"turn": 2}', second, third]
     assert store.session_items(THIRD, beginning='{"own', most=1) == [second]
-    own = [b"first asks", b"log between turns", b"second asks", b"third asks"]
-    assert exported(store, THIRD) == ([b"start"], own)
+    assert exported(store, THIRD) == ([b"start"], [b"first asks", b"log between turns", b"second asks", b"third asks"])
     parent = store.sessions.find(THIRD).parent
     assert parent is not None
     assert (parent.parent, parent.words()) == (SECOND, "branch of «title» at turn 3")

@@ -152,8 +152,7 @@ async def test_a_rule_for_the_session_answers_the_calls_of_later_portions_too(be
     async with bench.hearing(asks(*[SUM] * 40), says("well"), approver=approver) as at:
         await at.ask("go")
     assert (len(at.pool.sent), len(approver.seen)) == (40, 16)
-    words = [item.words.split(",")[0] for item in at.items(CallItem)]
-    assert words == ["approved once", *["session rule"] * 39]
+    assert [item.words.split(",")[0] for item in at.items(CallItem)] == ["approved once", *["session rule"] * 39]
     assert at.notes() == [], "each was decided by a person"
 
 
@@ -203,8 +202,7 @@ async def test_a_server_that_is_not_ready_is_stopped_at_or_gone_on_without(bench
 
 
 async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_was_cut(bench: Make) -> None:
-    first = asks(("math__add", '{"a":'), text="I will")[:-2]
-    async with bench.hearing(hangs(*first), says("hi"), yes=True) as at:
+    async with bench.hearing(hangs(*asks(("math__add", '{"a":'), text="I will")[:-2]), says("hi"), yes=True) as at:
         async with at.asking("go") as turn:
             await at.until(lambda: len(at.items(AnswerItem)) == 1)
             await at.until(lambda: any(b"math__add" in record.data for record in at.records))

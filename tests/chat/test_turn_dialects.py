@@ -47,8 +47,7 @@ async def asked(
     queued: Sequence[Queued] = (),
 ) -> tuple[Bench, Sequence[bytes], str | None]:
     async with peer(*(heard(recorded, body) for body in answers)) as there:
-        policy = Policy((), allow_all=approver is None)
-        at = made(there.url, tmp_path, policy=policy, approver=approver)
+        at = made(there.url, tmp_path, policy=Policy((), allow_all=approver is None), approver=approver)
         at.speaking(recorded.dialect)
         at.session.model = ModelRef(provider="demo", model="m")
         at.session.options = options or Options()

@@ -69,8 +69,7 @@ async def test_how_an_answer_ended_is_said_and_the_conversation_goes_on(bench: M
         assert at.notes() == [*case.before, case.note]
         at.session.note("the model is another one from here on")  # a change between turns leaves the retry
         note = at.session.end_note
-        assert (note is not None and note.again) == case.again
-        assert (result.error is None) == (case.stop != "error")
+        assert (note is not None and note.again, result.error is None) == (case.again, case.stop != "error")
         assert [item.state for item in at.items(AnswerItem)] in ([], ["cut"], ["done"])
         if case.again:
             assert (await at.again()).answer == "hi"

@@ -184,8 +184,7 @@ async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(be
 
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
     *others, last = at.items(NoteItem)
-    told = [f"the model was told, correction {count} of 3" for count in (1, 2, 3)]
-    assert [note.remedy for note in others] == told
+    assert [note.remedy for note in others] == [f"the model was told, correction {count} of 3" for count in (1, 2, 3)]
     assert ("column " in others[0].what, "6,}" in others[0].what, "4 times in a row" in last.what) == (True, True, True)
     assert all("The exact form is" in texts(at, number)[-1][1] for number in (1, 2, 3))
 
@@ -265,6 +264,5 @@ class AnthropicWires(Wires):
 
 
 def _keys(wires: Wires, row: Row) -> list[str]:
-    dialect = wires.dialect(row)
-    outline = outline_of(body_of(wires, row).wire) if dialect is not None else None
+    outline = outline_of(body_of(wires, row).wire) if wires.dialect(row) is not None else None
     return [] if outline is None else [part.key for top in outline.parts for part in top.children]

@@ -124,8 +124,7 @@ def test_records_that_could_not_be_kept_are_told(program: Programs, tmp_path: Pa
     # Words that do not repeat: however they are packed, they are more than the database may grow to.
     words = [hashlib.sha256(str(number).encode()).hexdigest() + " " for number in range(4000)]
     with desk(program, tmp_path, text(*words)) as place:
-        running = place.start("ask", "--json", "hi", file_limit=220_000)
-        ended = running.wait()
+        ended = place.start("ask", "--json", "hi", file_limit=220_000).wait()
     assert (ended.code, ended.json["answer"]) == (0, "".join(words))
     # Where coverage is measured its file is over the limit too, and it says so at the end.
     told = [line for line in ended.err.splitlines() if line.startswith("tui-host: ")]

@@ -70,8 +70,7 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             assert not (await _told(session, "bill", session=first))[1]
             assert first in (await _told(session, "search", text="echoed"))[0]
 
-            answer = next(entry for entry in turn.splitlines() if "LLM 2 <-" in entry)
-            row = int(answer.split()[1])
+            row = int(next(entry for entry in turn.splitlines() if "LLM 2 <-" in entry).split()[1])
             span, _ = await _told(session, "read_bytes", session=first, row=row, start=0, length=50)
             assert f"row {row}: bytes 0 to 50 of " in span
             assert "more: start 50" in span

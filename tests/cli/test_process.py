@@ -116,8 +116,7 @@ def test_while_the_model_hangs(program: Programs, tmp_path: Path, number: signal
 
 
 def test_while_servers_are_waited_for_which_is_told(program: Programs, tmp_path: Path) -> None:
-    servers = server("mute", "no-initialize") + server("good", "good")
-    with desk(program, tmp_path, servers=servers) as place:
+    with desk(program, tmp_path, servers=server("mute", "no-initialize") + server("good", "good")) as place:
         running = place.start("ask", "--json", "hello")
         running.until_shown("tui-host: waiting for mute to connect\n")
         running.signal(INT)

@@ -25,8 +25,7 @@ def place(program: Programs, tmp_path: Path) -> Generator[Desk]:
 
 
 def enabled(place: Desk) -> dict[JSON, JSON]:
-    servers = place.run("servers", "list", "--json").objects("servers")
-    return {server["name"]: server["enabled"] for server in servers}
+    return {server["name"]: server["enabled"] for server in place.run("servers", "list", "--json").objects("servers")}
 
 
 def test_added_servers_stand_in_files_of_their_own(place: Desk) -> None:
@@ -86,8 +85,7 @@ def test_servers_of_other_hosts_are_shown_and_only_the_chosen_are_added(place: D
     assert "  uvx mcp-server-time\n  env: API_KEY=•••\n" in shown.text
     assert "secret-12345" not in shown.text
     assert not (place.folder / "servers.d").exists()
-    chosen = place.run("servers", "import", "--only", "time", "--only", "quiet-cursor", env=home)
-    assert chosen.code == 0
+    assert place.run("servers", "import", "--only", "time", "--only", "quiet-cursor", env=home).code == 0
     assert enabled(place) == {"mine": False, "quiet": True, "time": False, "quiet-cursor": False}
     again = place.run("servers", "import", "--all", "--json", env=home).objects("servers")
     assert [(server["name"], server["added"], server["why_not"]) for server in again] == [
@@ -145,5 +143,4 @@ def _in_and_out(program: Programs, folder: Path, url: str) -> None:
         assert stored not in str(kept)
         assert "the login is forgotten" in place.run("servers", "logout", "guarded").err
         assert "there was no login" in place.run("servers", "logout", "guarded").err
-        refused = place.run("call", "guarded", "echo")
-        assert "it needs a login (run tui-host servers login guarded)" in refused.err
+        assert "it needs a login (run tui-host servers login guarded)" in place.run("call", "guarded", "echo").err

@@ -80,8 +80,7 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
     assert "mute: failed  no answer to initialize within 0.5 s" in lines
     assert any(line.startswith("nowhere: failed") and "no-such-command-here was not found" in line for line in lines)
     assert any(line.startswith("bare: failed") and "NOT_THERE is not set" in line for line in lines)
-    exits = lines.index("exits: failed  exited 4")
-    assert lines[exits + 1] == "  | ␛[2Jno license found␇"
+    assert lines[lines.index("exits: failed  exited 4") + 1] == "  | ␛[2Jno license found␇"
     # A check is no session: it leaves nothing.
     assert not place.data.exists()
 

@@ -45,8 +45,7 @@ def test_search_finds_sessions_by_titles_chats_and_records(kept: Kept) -> None:
         values = kept.place.run("sessions", "search", *words, "--json").objects("sessions")
         return {str(value["id"]): f"{value['in']}{' by rows' * bool(value['rows'])}" for value in values}
 
-    assert places("call", "it") == {kept.called: "title"}
-    assert places("天气") == {kept.called: "chat"}
+    assert (places("call", "it"), places("天气")) == ({kept.called: "title"}, {kept.called: "chat"})
     assert places("server:good method:tools/call not kind:result") == {kept.called: "records by rows"}
     assert places("jsonrpc", "echo") == {kept.called: "records"}
     assert places("tokens>1 kind:request") == {kept.called: "records by rows", kept.talked: "records by rows"}
@@ -172,18 +171,14 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     assert b'"wire":"llm"' not in halves[1]
 
     assert " asked " in run("show", story, "--chain", "1.1.1").text
-    by_hand = [run("link", story, "1.1.1", "math#1").text.partition(":")[0] for _ in range(2)]
-    assert by_hand == ["parted", "joined"]
+    assert [run("link", story, "1.1.1", "math#1").text.partition(":")[0] for _ in range(2)] == ["parted", "joined"]
     assert b'\\"known\\":\\"hand\\"' in run("export", story).out
     unknown = run("link", story, "1.1.2", "math#1")
-    assert (unknown.code, unknown.err.count("\n")) == (1, 1)
-    parted = run("part", server, "--json").json
-    assert parted["taps"] == [server]
+    assert ((unknown.code, unknown.err.count("\n")), run("part", server, "--json").json["taps"]) == ((1, 1), [server])
     assert sorted(str(session["taps"]) for session in listed()) == sorted((f"['{model}']", f"['{server}']"))
     again = run("part", server)
     assert (again.code, again.err.count("\n")) == (1, 1)
-    joined = run("join", model, server)
-    assert joined.text == f"{story}  2 taps: {model}, {server}\n"
+    assert run("join", model, server).text == f"{story}  2 taps: {model}, {server}\n"
     assert [session["id"] for session in listed()] == [story]
     alone = run("delete", server)
     assert (alone.code, alone.err) == (0, f"tui-host: {server}: the other taps of its story stay: {model}\n")
@@ -216,8 +211,7 @@ def test_what_is_deleted_is_gone_from_the_disk(program: Programs, kept: Kept) ->
     assert "tui-host.db.damaged-1Z, a database set aside earlier, may still hold the data" in ended.err
     assert [program.run("sessions", "show", name, *places).code for name in (first, "last")] == [1, 0]
     left = b"".join(path.read_bytes() for path in gone.iterdir())
-    found = [words in left for words in (b"kingfisher-4711", b"tell me a word", b"stays-0815")]
-    assert found == [False, False, True]
+    assert [words in left for words in (b"kingfisher-4711", b"tell me a word", b"stays-0815")] == [False, False, True]
 
 
 def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Programs, tmp_path: Path) -> None:

@@ -51,8 +51,7 @@ def test_a_signal_reaches_the_command_and_the_tap_ends_as_the_command_does(
     running.until(lambda: b"up" in running.out.data, "the command")
     running.signal(number)
     ended = running.wait()
-    assert ended.code == -number
-    assert ended.left == ()
+    assert (ended.code, ended.left) == (-number, ())
     assert "nothing was asked" in ended.err
 
 

@@ -90,8 +90,7 @@ def test_a_recorder_that_stands_still_or_is_killed_takes_nothing_with_it(
     assert all(ask(url) == EVENTS for _ in range(20))
     running.signal(signal.SIGTERM)
     ended = running.wait()
-    assert ended.code == 143
-    assert ended.err.count("recording was interrupted: the recorder was ended by SIGKILL") == 1
+    assert (ended.code, ended.err.count("recording was interrupted: the recorder was ended by SIGKILL")) == (143, 1)
     assert data(recorded(tmp_path), "in", "llm").count(EVENTS) == 40
 
 

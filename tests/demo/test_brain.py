@@ -166,8 +166,7 @@ def test_the_tools_results_are_used_and_not_sums_of_its_own() -> None:
     turn = play("6 * 5 + 7", told=lambda call: "31" if call.name == MULTIPLY else told_by_servers(call))
     assert turn.asked[1] == [(ADD, '{"a":31,"b":7}')]
     assert "**38**" in turn.text
-    one_by_one = play("(1 + 2) * (3 + 4)", parallel=False)
-    assert [len(calls) for calls in one_by_one.asked] == [1, 1, 1]
+    assert [len(calls) for calls in play("(1 + 2) * (3 + 4)", parallel=False).asked] == [1, 1, 1]
 
 
 def test_the_last_question_counts_without_what_the_host_adds() -> None:

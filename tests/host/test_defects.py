@@ -90,8 +90,7 @@ async def test_a_defect_in_one_turn_leaves_its_history_the_other_turns_and_the_s
     [log] = await anyio.to_thread.run_sync(lambda: list((tmp_path / "data").glob("crash-*.log")))
     assert f"see {log}" in card.remedy
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
-    written = log.read_text()
-    assert "RuntimeError: no room for 1 and ⟨secret:MY_TOKEN⟩" in written
+    assert "RuntimeError: no room for 1 and ⟨secret:MY_TOKEN⟩" in log.read_text()
     assert TOKEN not in json.dumps(told)
 
 
@@ -113,8 +112,7 @@ MARK = "⟨secret:MY_TOKEN⟩"
 async def told(folder: Path, spec: str, *, has_words: bool = False) -> tuple[str, tuple[str, ...]]:
     """What the model is told of its call to `bad.echo`, and what a person reads of the server's standard error, if it has words."""
     with peer_in_thread(asks(("bad__echo", "{}")), text("so be it")) as peer:
-        settings = configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)
-        async with serving(settings) as host:
+        async with serving(configured(folder, peer.url, spec + rule("bad.*", "allow"), MY_TOKEN=TOKEN)) as host:
             pool = await settled(host)
             session = host.sessions.new()
             await asked(host, session, "call it")
@@ -137,8 +135,7 @@ async def test_a_secret_too_short_to_be_found_is_taken_out_of_the_header_it_was_
     with peer_in_thread(text("fine")) as peer:
         servers = '[servers.x]\nurl = "http://127.0.0.1:9"\nenabled = false\nheaders = { X-Team = "${TEAM}" }\n'
         servers += '[providers.mine.headers]\nX-Own = "${OWN}"\n'
-        settings = configured(tmp_path, peer.url, servers, TEAM="ab", OWN="cd")
-        async with serving(settings) as host:
+        async with serving(configured(tmp_path, peer.url, servers, TEAM="ab", OWN="cd")) as host:
             await asked(host, host.sessions.new(), "hello")
             assert host.recorder is not None
             assert host.recorder.flush()
@@ -153,11 +150,9 @@ async def test_a_secret_too_short_to_be_found_is_taken_out_of_the_header_it_was_
 
 async def test_a_credential_that_a_server_repeats_in_its_refusal_is_not_told(tmp_path: Path) -> None:
     async def refuse(exchange: Exchange) -> None:
-        body = f"not with {exchange.request.headers['authorization']}".encode()
-        await exchange.respond("401 Unauthorized", body)
+        await exchange.respond("401 Unauthorized", f"not with {exchange.request.headers['authorization']}".encode())
 
-    script = mcp_http({"tools": [tool("echo")]}, **{"tools/call": refuse})
-    async with peer(always=script, path="/mcp") as there:
+    async with peer(always=mcp_http({"tools": [tool("echo")]}, **{"tools/call": refuse}), path="/mcp") as there:
         headers = 'headers = { Authorization = "Bearer ${MY_TOKEN}" }'
         words, _ = await told(tmp_path, f'[servers.bad]\nurl = "{there.url}"\n{headers}\n')
     assert words.startswith(f"Error: bad: HTTP 401 Unauthorized: not with Bearer {MARK}")
@@ -220,8 +215,7 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
     await killed(tmp_path, rest, "--protocol", protocol)
     with recorded(configured(tmp_path, "http://127.0.0.1:9")) as store:  # by a command, before any app
         (info,) = store.sessions.list()
-        document = b"".join(FORMATS["markdown"].export(store, info)).decode()
-        assert f"{REST.rstrip()}\n>\n> {CUT_OFF}\n" in document
+        assert f"{REST.rstrip()}\n>\n> {CUT_OFF}\n" in b"".join(FORMATS["markdown"].export(store, info)).decode()
         assert [match.session.id for match in search_chats(store, "也有中文")] == [info.id]
     with peer_in_thread(text("going on")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:

@@ -329,8 +329,7 @@ async def test_a_demo_model_that_does_not_start_costs_its_turn(tmp_path: Path, m
             for program in ("/bin/false", "no such program"):
                 with monkeypatch.context() as patched:
                     patched.setattr(sys, "executable", program)
-                    session = host.sessions.new(model=DEMO)
-                    error = (await asked(host, session, "hello")).error
+                    error = (await asked(host, host.sessions.new(model=DEMO), "hello")).error
                 assert error is not None
                 assert (error.where, error.what[:28]) == ("demo", "the demo model did not start")
             other = host.sessions.new()

@@ -35,8 +35,7 @@ def test_tools_and_their_results_are_handed_to_the_dialect() -> None:
         {"role": "user", "content": [back]},
     ]
     tools: JSON = [{"name": "look", "inputSchema": schema}]
-    request = SamplingRequest(server="s", params={"maxTokens": 5, "tools": tools, "messages": messages})
-    ask = sampling_ask(request, "m")
+    ask = sampling_ask(SamplingRequest(server="s", params={"maxTokens": 5, "tools": tools, "messages": messages}), "m")
     assert [(tool.name, tool.schema) for tool in ask.tools] == [("look", schema)]
     assert [message.role for message in ask.messages] == ["user", "assistant", "tool"]
     call, result = ask.messages[1].parts[0], ask.messages[2].parts[0]

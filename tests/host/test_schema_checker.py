@@ -44,12 +44,10 @@ async def test_arguments_that_do_not_fit_are_told_before_anybody_decides_and_the
     monkeypatch.setattr(Guard, "bye", look)
     seen = Answers(lambda question: question.reject())
     with peer_in_thread(asks(("math__add", '{"a": "1"}')), text("so be it")) as peer:
-        settings = configured(tmp_path, peer.url, '[servers.math]\nbundled = "math"\n')
-        async with serving(settings) as host:
+        async with serving(configured(tmp_path, peer.url, '[servers.math]\nbundled = "math"\n')) as host:
             host.approver = seen
             await settled(host)
-            session = host.sessions.new()
-            result = await asked(host, session, "add")
+            result = await asked(host, host.sessions.new(), "add")
     misfits = list(seen.seen[0].request.misfits or ())
     assert sorted(misfits) == ["'b' is a required property", "a: '1' is not of type 'number'"]
     assert result.outcomes[0].to_json()["schema_errors"] == misfits

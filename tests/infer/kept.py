@@ -23,8 +23,7 @@ class Recorded:
         def learn(text: str) -> Callable[[Record], str]:
             return TapFacts(text).feed
 
-        options = RecorderOptions(name=title, data_dir=str(folder / "data"), learn=learn)
-        self.recording = TapSession(options, print)
+        self.recording = TapSession(RecorderOptions(name=title, data_dir=str(folder / "data"), learn=learn), print)
         self.recording.look()
 
     def keep(self, draft: Record) -> int:

@@ -33,8 +33,7 @@ class Scene:
     def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> None:
         """A request and its answer."""
         self.world.now += 100 * MS
-        exchange = self.model.ask(OPENAI, entries)
-        self.world.run(self.model.answer(OPENAI, exchange, Answer(text, calls)))
+        self.world.run(self.model.answer(OPENAI, self.model.ask(OPENAI, entries), Answer(text, calls)))
 
     def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
         """The next request of a conversation."""

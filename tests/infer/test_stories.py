@@ -186,8 +186,7 @@ def test_taps_are_one_story_by_time_by_hosts_and_by_hand(
     taps: list[TapStory] = []
     for number, (name, stated) in enumerate(facts.items()):
         began, ended = (second * 1_000_000_000 for second in times.get(name, (number, 90)))
-        info = SessionInfo(name, name, "tap", created_ns=began, updated_ns=ended, facts=stated)
-        taps.append(story_of([info]))
+        taps.append(story_of([SessionInfo(name, name, "tap", created_ns=began, updated_ns=ended, facts=stated)]))
     assert [" ".join(tap.id for tap in group.own) for group in grouped(taps, links)] == stories
 
 
@@ -198,8 +197,7 @@ def test_a_tap_writes_down_its_first_question_and_its_hosts_and_models_as_it_rec
     world, redactor = World(), Redactor([("KEY", SECRET)])
     tap, head = world.model(), Head(method="GET", url="https://api.example/v1/models")
     for number in range(40):
-        asked = Record(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head)
-        tap.keep(asked)
+        tap.keep(Record(wire="llm", kind="request", peer="example", exchange=f"g{number}", direction="out", head=head))
     world.model().ask(FORMS["openai"], [User(f"what is {SECRET}?")], "Cline/3")
     facts, changes = TapFacts(), list[bool]()
     for _, record in world.records:
@@ -375,8 +373,7 @@ def test_what_could_not_be_read_is_read_in_a_moment_and_once(store: Store, monke
     following = LiveStory(store, Stories(store).listed()[0].id)
 
     def breaks_off(*, capture: str, after: int = 0, until_seq: int | None = None) -> Iterator[Record]:
-        records = read(capture=capture, after=after, until_seq=until_seq)
-        yield from islice(records, 1 - min(after, 1))
+        yield from islice(read(capture=capture, after=after, until_seq=until_seq), 1 - min(after, 1))
         raise StoreError("the database cannot be read", str(store.path), "start again")
 
     monkeypatch.setattr(store, "records", breaks_off)

@@ -56,8 +56,7 @@ class ModelTap(Tap):
     def ask(self, form: Form, entries: Sequence[Entry], agent: str = "", system: str = SYSTEM) -> str:
         """A request; gives the exchange's id."""
         identity = self.exchange()
-        headers = (("content-type", "application/json"), ("user-agent", agent))
-        head = Head(method="POST", url=form.url, headers=headers)
+        head = Head(method="POST", url=form.url, headers=(("content-type", "application/json"), ("user-agent", agent)))
         self._draft("request", identity, head=head, direction="out", data=form.request(entries, system))
         return identity
 

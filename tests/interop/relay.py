@@ -26,8 +26,7 @@ class Relay:
         self.connections: list[Connection] = []
 
     def __enter__(self) -> Self:
-        portal = self._portal.__enter__()
-        self._serving, self.port = portal.start_task(self._serve)
+        self._serving, self.port = self._portal.__enter__().start_task(self._serve)
         return self
 
     def __exit__(self, *_: object) -> None:

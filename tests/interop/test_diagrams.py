@@ -39,13 +39,11 @@ def test_a_diagram_is_read_by_mermaid_with_every_message_of_it(diagrams: Node) -
     drafts: list[Record] = [*two_turns().drafts]
     for number, text in enumerate(HOSTILE):
         call = {"jsonrpc": "2.0", "id": number, "method": text, "params": {"name": text, "arguments": {text: text}}}
-        peer = f"{text}#{number}"
-        drafts.append(replace(frame(json.dumps(call).encode(), connection=peer), peer=text, place=STEP))
+        drafts.append(replace(frame(json.dumps(call).encode(), connection=f"{text}#{number}"), peer=text, place=STEP))
         decision = json.dumps({"server": text, "tool": text, "words": text}).encode()
         drafts.append(Record(wire="host", kind="decision", place=STEP, data=decision))
     items: list[dict[str, JSON]] = [{"item": "user", "turn": 1, "text": text} for text in HOSTILE]
     exported = Kept(drafts, items).told("mermaid")
     kind, actors, messages = json.loads(diagrams.run(READ, exported))
     assert (kind, len(set(actors) - {"you", "host"})) == ("sequence", len(HOSTILE) + 3)
-    lines = exported.decode().splitlines()
-    assert len(messages) == sum(not line.startswith("  participant ") for line in lines[1:])
+    assert len(messages) == sum(not line.startswith("  participant ") for line in exported.decode().splitlines()[1:])

@@ -93,13 +93,11 @@ def test_a_server_of_the_older_transport_received_and_sent_what_is_exported_and_
     with everything_over_http(node, "sse") as port, Relay(port) as relay:
         program = Program(tmp_path, http_server("older", relay.port, "/sse", transport=transport))
         calls = 'call older.echo {"message":"héllo ✓"}\ncall older.get-tiny-image {}\n'
-        answer = program.ask(calls + call_awhile("older"))
-        assert [call["is_error"] for call in answer.calls] == [False, False, False]
+        assert [call["is_error"] for call in program.ask(calls + call_awhile("older")).calls] == [False, False, False]
         lines = program.export()
         assert len(chosen(lines, peer="older", kind="frame")) > 10
         # Two attempts over streamable HTTP were refused before; they were another connection.
-        after = ["POST", "POST"] if transport == "http" else []
-        compare_exchanges(lines, "older", relay, after=after)
+        compare_exchanges(lines, "older", relay, after=["POST", "POST"] if transport == "http" else [])
 
 
 LONG = 'call everything.trigger-long-running-operation {"duration":600,"steps":600}'

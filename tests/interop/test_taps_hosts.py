@@ -227,5 +227,4 @@ def test_a_host_connects_through_the_tap_that_was_installed_in_the_file_that_it_
     assert "Connected" in listed
     assert set(told(tmp_path / "data", 1).frames.clients.values())
     done(*ours, "uninstall", name, "--yes")
-    uninstalled = (tmp_path / place).read_bytes()
-    assert json.loads(uninstalled)["mcpServers"] == json.loads(before)["mcpServers"]
+    assert json.loads((tmp_path / place).read_bytes())["mcpServers"] == json.loads(before)["mcpServers"]

@@ -328,5 +328,4 @@ async def give(answer: Answer, exchange: Exchange) -> None:
 
 def _stays_open(sent: bytes) -> bool:
     top = sent.partition(b"\r\n\r\n")[0] + b"\r\n"
-    has_end = OPEN_END.search(top) or BODILESS.match(top)
-    return bool(has_end) and not CLOSES.search(top)
+    return bool(OPEN_END.search(top) or BODILESS.match(top)) and not CLOSES.search(top)

@@ -84,8 +84,7 @@ def test_pieces_make_one_call_and_never_a_wrong_one(name: str) -> None:
 
     fold = fold_of("openai", *(calls(piece) for piece in pieces), chunk(finish="stop"), DONE)
 
-    assert asked(fold) == wanted
-    assert fold.stop == ("tools" if wanted else "end")
+    assert (asked(fold), fold.stop) == (wanted, "tools" if wanted else "end")
 
 
 def test_the_only_choice_is_read_whatever_its_index() -> None:
@@ -200,8 +199,7 @@ def test_an_answer_of_ollama_that_is_written_for_eyes_is_read_wherever_it_is_cut
     for indent in (2, "\t"):
         body = json.dumps(answer, indent=indent, ensure_ascii=False).encode()
         for at in range(0, len(body), 5):
-            fold = fold_of("ollama", body[:at], body[at:])
-            assert [each.call.name for each in fold.calls] == [WEATHER[0], TIME[0]]
+            assert [each.call.name for each in fold_of("ollama", body[:at], body[at:]).calls] == [WEATHER[0], TIME[0]]
 
 
 # What goes back

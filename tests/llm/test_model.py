@@ -218,8 +218,7 @@ def certificate(folder: Path) -> Path:
     )
     encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     file = folder / "own.pem"
-    private = key.private_bytes(encoding, form, serialization.NoEncryption())
-    file.write_bytes(private + made.public_bytes(encoding))
+    file.write_bytes(key.private_bytes(encoding, form, serialization.NoEncryption()) + made.public_bytes(encoding))
     return file
 
 

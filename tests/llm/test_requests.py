@@ -167,8 +167,7 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
     _, asked, *back = sent("openai", user("q"), assistant(*calls), results, service="mistral")
 
     ids = [mapping(call)["id"] for call in items(asked["tool_calls"])]
-    assert ids == [message["tool_call_id"] for message in back]
-    assert len(set(ids)) == len(calls)
+    assert (ids, len(set(ids))) == ([message["tool_call_id"] for message in back], len(calls))
     assert all(re.fullmatch("[A-Za-z0-9]{9}", str(each)) for each in ids)
     assert ids[-1] == fit.wire_id
     assert [message["role"] for message in back] == ["tool"] * len(calls)

@@ -34,8 +34,7 @@ def test_an_archive_has_exchanges_with_models_and_servers_on_one_clock_and_count
     ]
     after = [record.time_ns - found[0].time_ns for record in found[:6]]
     assert after == [0, 5_000_000, 5_000_000, 10_500_000, 15_500_000, 50_500_000]
-    assert found[0].peer == "deepseek"
-    assert found[5].data == f"data: {json.dumps(PIECE)}\n\n".encode()
+    assert (found[0].peer, found[5].data) == ("deepseek", f"data: {json.dumps(PIECE)}\n\n".encode())
     assert {record.encoding for record in found} == {None}  # an archive's bodies have been decoded
 
 
@@ -225,7 +224,6 @@ def test_what_carries_json_rpc_is_a_servers_whatever_the_address_and_the_method(
     begun = "event: endpoint\ndata: /messages?session_id=1\n\n"
     stream = entry("http://localhost:8000/sse", {}, f"{begun}{STREAMED}", time=90_000)
     stream["request"] = {"method": "GET", "url": "http://localhost:8000/sse"}
-    sent = entry("http://localhost:8000/messages?session_id=1", ASK, "", "2026-11-22T02:13:08Z")
-    found = seen(archive(stream, sent))
+    found = seen(archive(stream, entry("http://localhost:8000/messages?session_id=1", ASK, "", "2026-11-22T02:13:08Z")))
     assert len({record.connection for record in found}) == 1
     assert [record.direction for record in found if record.kind == "frame"] == ["out", "in"]

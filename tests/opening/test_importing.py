@@ -158,8 +158,7 @@ def test_requests_without_their_answers_tell_the_conversation_that_they_hold_onc
     imported = import_files(store, [written(tmp_path, "log.jsonl", "\n".join(lines))], Redactor())
     texts = [text for kind, text in chat(store, imported.id) if kind != "note"]
     assert texts == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
-    last = import_files(store, [written(tmp_path, "body.json", lines[-1])], Redactor())
-    first, *items, end = chat(store, last.id)
+    first, *items, end = chat(store, import_files(store, [written(tmp_path, "body.json", lines[-1])], Redactor()).id)
     assert first == ("note", "4 earlier messages were not captured: the request repeats them")
     assert [text for _, text in items] == texts
     assert end == ("note", "the answer is not in the file")

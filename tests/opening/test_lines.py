@@ -121,8 +121,7 @@ GEMINI: JSON = {"contents": [{"parts": []}]}
     ],
 )
 def test_a_request_is_of_the_api_that_it_and_its_answer_tell(request_: JSON, answer: str, dialect: str) -> None:
-    found = seen(f">>> {json.dumps(request_)}\n{answer}\n" * 2)
-    heads = [record.head for record in found if record.kind == "request"]
+    heads = [record.head for record in seen(f">>> {json.dumps(request_)}\n{answer}\n" * 2) if record.kind == "request"]
     assert [head and head.url for head in heads] == [f"{dialect}:"] * 2
     assert dialect_at(f"{dialect}:") is DIALECTS[dialect]
 
@@ -214,8 +213,7 @@ def test_streams_go_on_by_their_ids_and_stand_alone_where_only_these_tell_them_a
     lines = [asked_of("one"), *one[:1], asked_of("two"), *in_turn(one[1:4], two[:-1])]
     assert talks(lines) == ([Talk("one", "abc"), Talk("two", "de")], [])
     lines = [asked_of("one"), asked_of("two"), *in_turn(one[:-1], two[:-1]), asked_of("three")]
-    answers = [Talk("one", ""), Talk("two", ""), Talk("", "abc"), Talk("", "de"), Talk("three", "")]
-    assert talks(lines) == (answers, [])
+    assert talks(lines) == ([Talk("one", ""), Talk("two", ""), Talk("", "abc"), Talk("", "de"), Talk("three", "")], [])
     lines = [line for size in range(1, 40) for line in (asked_of(f"q{size}"), *openai("x" * (size % 9), f"id{size}"))]
     assert talks(lines) == ([Talk(f"q{size}", "x" * (size % 9)) for size in range(1, 40)], [])
 
@@ -294,8 +292,7 @@ IN_UTC = LOCAL.replace(tzinfo=UTC)
 )
 def test_a_time_is_read_with_its_date_alone(words: str, at: datetime | None) -> None:
     (found,) = seen(f"{words} {json.dumps(ASK)}")
-    assert is_timed(found) == (at is not None)
-    assert found.time_ns == (NOW_NS if at is None else int(at.timestamp()) * 10**9)
+    assert (is_timed(found), found.time_ns) == (at is not None, NOW_NS if at is None else int(at.timestamp()) * 10**9)
 
 
 def test_a_log_begins_with_its_first_time_and_its_clock_never_goes_back() -> None:

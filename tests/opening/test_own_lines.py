@@ -31,8 +31,7 @@ def test_a_session_and_its_parts_come_out_again_line_for_line_each_time(store: S
         part = PartOfSession(store, turn=turn, call=call)
         lines = b"".join(FORMATS["jsonl"].export(part, store.sessions.find(first.id)))
         assert 4 < lines.count(b"\n") <= GOLDEN.read_bytes().count(b"\n")
-        again = import_files(store, [written(tmp_path, "part.jsonl", lines)], Redactor())
-        assert exported(store, again.id) == lines
+        assert exported(store, import_files(store, [written(tmp_path, "part.jsonl", lines)], Redactor()).id) == lines
 
 
 def test_several_captures_come_out_in_the_same_order(store: Store, there: Store, tmp_path: Path) -> None:
@@ -49,8 +48,7 @@ def test_several_captures_come_out_in_the_same_order(store: Store, there: Store,
     before = exported(there, own)
     assert before.count(b'"preamble":true') == 2
 
-    again = import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor())
-    assert exported(store, again.id) == before
+    assert exported(store, import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor()).id) == before
 
 
 PLAIN = b'{"capture":"c1","seq":9,"time":"2026-11-21T13:45:01Z","wire":"llm","kind":"end"}'
@@ -82,8 +80,7 @@ def test_a_line_that_is_no_record_is_named(store: Store, tmp_path: Path, line: b
     assert words in error.value.what
     assert "Error" not in error.value.what
     assert error.value.where == "own.jsonl, line 35"
-    kept = [each.id for each in store.sessions.list()]
-    assert kept == ([] if b"tui_host" in line else [SESSION])
+    assert [each.id for each in store.sessions.list()] == ([] if b"tui_host" in line else [SESSION])
 
 
 MODEL_HEAD = Head(method="POST", url="http://127.0.0.1:9/v1/chat/completions")

@@ -136,8 +136,7 @@ async def started(
 
 
 def remote(name: str, url: str, **more: object) -> ServerSpec:
-    spec = ServerSpec(name=name, transport="http", url=Template(text=url, literal=True))
-    return replace(spec, **more)
+    return replace(ServerSpec(name=name, transport="http", url=Template(text=url, literal=True)), **more)
 
 
 @asynccontextmanager

@@ -26,8 +26,7 @@ def bomb(begin: bytes, size: int, kind: str) -> Script:
     """Answer with blanks beyond all bounds, compressed."""
 
     async def script(asked: Exchange) -> None:
-        body = gzip.compress(begin + b" " * size, 1)
-        await asked.respond("200 OK", body, Content_Type=kind, Content_Encoding="gzip")
+        await asked.respond("200 OK", gzip.compress(begin + b" " * size, 1), Content_Type=kind, Content_Encoding="gzip")
 
     return script
 
@@ -36,8 +35,7 @@ def in_json(status: str, **members: JSON) -> Script:
     """Answer the call with a JSON-RPC message of these members."""
 
     async def script(asked: Exchange) -> None:
-        body = rpc(id=asked.request.json["id"], **members)
-        await asked.respond(status, body, Content_Type="application/json")
+        await asked.respond(status, rpc(id=asked.request.json["id"], **members), Content_Type="application/json")
 
     return script
 

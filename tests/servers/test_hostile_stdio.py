@@ -169,8 +169,7 @@ async def test_progress_extends_a_call_and_is_told() -> None:
                 group.start_soon(give_up)
                 output = await running.call("good", "progress", on_progress=lambda at: told.append(at.progress))
                 assert output.content[0].text == "worked"
-        assert told[0] == 0
-        assert told == sorted(told)
+        assert (told[0], told) == (0, sorted(told))
 
 
 @pytest.mark.parametrize(

@@ -33,8 +33,7 @@ async def test_a_program_that_exited_is_started_again_with_its_subscriptions_and
 
 @pytest.mark.parametrize("end", [{"exit": 1}, {"close": 1}])
 async def test_a_program_that_ends_at_the_probe_is_started_again_with_initialize(end: dict[str, object]) -> None:
-    script = {"tools": [tool("echo")], "on": {"server/discover": [end]}}
-    async with started(scripted("old", script)) as running:
+    async with started(scripted("old", {"tools": [tool("echo")], "on": {"server/discover": [end]}})) as running:
         status = running.status("old")
         assert (status.state, status.detail, status.protocol_version) == ("ready", "", "2025-11-25")
         assert (status.connection, status.notices) == ("old#2", (RESTARTED,))

@@ -174,8 +174,7 @@ async def test_a_model_answers_between_two_reviews_and_the_shared_folders_alone_
 
 
 async def test_a_page_that_a_call_needs_is_asked_for_until_the_visit_is_complete() -> None:
-    accept = ElicitationAnswer(action="accept")
-    person = Scripted(ElicitationAnswer(action="decline"), accept)
+    person = Scripted(ElicitationAnswer(action="decline"), ElicitationAnswer(action="accept"))
     async with started(frames(), answering=Answering(answerer=lambda: person)) as at:
         with pytest.raises(ServerError, match="a page to be visited first, which was declined"):
             await at.call("frames", "visit")
@@ -277,11 +276,9 @@ async def test_a_result_with_a_state_alone_asks_nothing_and_is_sent_ten_times(mo
         assert (await at.call("frames", "state_only", b'{"a":1.0}', call="rounds")).content[0].text == "twice"
         assert person.questions == []
         calls = [line for line in at.lines("frames", "out") if b'"tools/call"' in line]
-        states = [mapping(json.loads(line)["params"]).get("requestState") for line in calls]
-        assert states == [None, "one", "two"]
+        assert [mapping(json.loads(line)["params"]).get("requestState") for line in calls] == [None, "one", "two"]
         assert all(b'"arguments":{"a":1.0}' in line and b'/logLevel":"error"' in line for line in calls)
-        happened = [step.happened for step in steps_of("rounds", at.records("frames"))]
-        assert happened == ["sent", "answered"] * 3
+        assert [step.happened for step in steps_of("rounds", at.records("frames"))] == ["sent", "answered"] * 3
         with pytest.raises(ServerError, match="asked for more input 11 times"):
             await at.call("frames", "endless")
         assert sum(b'"tools/call"' in line for line in at.lines("frames", "out")) == 3 + 11

@@ -35,8 +35,7 @@ def only(text: str, known: KnownHost = PASTED) -> HostEntry:
 )
 def test_each_host_says_in_its_way_how_a_server_is_reached(name: str, value: JSON, table: dict[str, object]) -> None:
     known = host(name) if name else PASTED
-    entry = only(json.dumps({known.servers[0][0]: {"a": value}}), known)
-    assert dict(entry.table) == {**table, "enabled": False}
+    assert dict(only(json.dumps({known.servers[0][0]: {"a": value}}), known).table) == {**table, "enabled": False}
 
 
 def test_references_are_kept_in_our_form() -> None:
@@ -52,8 +51,7 @@ def test_references_are_kept_in_our_form() -> None:
 def test_gemini_writes_references_without_braces_too() -> None:
     remote: JSON = {"httpUrl": "https://$HOST/mcp", "headers": {"X": "$TOKEN", "Authorization": "Bearer ${TOKEN}"}}
     program: JSON = {"command": "$HOME/bin/x", "args": ["--t=$TOKEN", "$5"], "env": {"P": "pre-$KEY"}}
-    text = json.dumps({"mcpServers": {"a": remote, "b": program}})
-    first, second = read_host_entries(text, host("gemini-cli"))
+    first, second = read_host_entries(json.dumps({"mcpServers": {"a": remote, "b": program}}), host("gemini-cli"))
     headers = {"X": "${TOKEN}", "Authorization": "Bearer ${TOKEN}"}
     assert dict(first.table) == {"url": "https://${HOST}/mcp", "headers": headers, "enabled": False}
     own = {"args": ["--t=${TOKEN}", "$5"], "env": {"P": "pre-${KEY}"}}
@@ -101,8 +99,7 @@ def test_a_file_tells_its_host(tmp_path: Path) -> None:
     environment = {"HOME": str(tmp_path)}
     own = {path: known for known in HOSTS for path in files_of(known, environment, "linux")}
     names = {str(path.relative_to(tmp_path)): host_of(path, own).name for path in own}
-    assert names[".codex/config.toml"] == "codex"
-    assert names[".lmstudio/mcp.json"] == "lm-studio"
+    assert (names[".codex/config.toml"], names[".lmstudio/mcp.json"]) == ("codex", "lm-studio")
     assert names[".codeium/windsurf/mcp_config.json"] == "windsurf"
     assert host_of(tmp_path / "project/.vscode/mcp.json", own).name == "vscode"
     assert host_of(tmp_path / "any.json", own) == PASTED

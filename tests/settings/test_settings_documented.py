@@ -62,8 +62,7 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
     assert example is not None
     (tmp_path / "config.toml").write_text(example[1])
     settings = load(Overrides(config=tmp_path / "config.toml"), {"DEEPSEEK_API_KEY": "k", "HOME": str(tmp_path)})
-    assert set(settings.servers) == {"time", "docs"}
-    assert settings.notices == ()
+    assert (set(settings.servers), settings.notices) == ({"time", "docs"}, ())
 
 
 def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> None:
@@ -96,6 +95,5 @@ def test_presets_are_safe_addresses_of_a_dialect_that_is_spoken() -> None:
         assert preset.dialect in DIALECTS
         url = resolve(preset.base_url, {"AZURE_OPENAI_RESOURCE": "mine"}, where="").text
         check_url(url, allow_http=False)
-        local = is_loopback(split(url).hostname or "")
-        assert (preset.key_variable is None) == local
+        assert (preset.key_variable is None) == is_loopback(split(url).hostname or "")
         assert preset.label

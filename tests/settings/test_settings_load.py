@@ -87,8 +87,7 @@ def test_without_any_file_the_demo_model_and_the_bundled_servers_are_there(no_ho
     assert (settings.config_file, settings.model, settings.default_servers) == (None, None, True)
     assert [spec.bundled for spec in settings.servers.values()] == ["math", "weather", "orders"]
     assert settings.providers["demo"].embedded
-    assert settings.providers["demo"].models == DIALECTS
-    assert settings.limits == TurnLimits(steps=25, connect_wait=10)
+    assert (settings.providers["demo"].models, settings.limits) == (DIALECTS, TurnLimits(steps=25, connect_wait=10))
     assert settings.config_dir.is_relative_to(no_home)
     assert settings.data_dir.is_relative_to(no_home)
     assert not settings.config_dir.exists(), "reading makes nothing"
@@ -126,8 +125,7 @@ def test_files_beside_the_configuration_are_read_too(tmp_path: Path) -> None:
     write(tmp_path, "half written", "servers.d/.saved.toml.123.new")
     write(tmp_path, "an editor's", "servers.d/saved.toml~")
     settings = read(tmp_path)
-    assert list(settings.servers) == ["saved"]
-    assert settings.providers["mine"].base_url.text == "https://e.example/v1"
+    assert (list(settings.servers), settings.providers["mine"].base_url.text) == (["saved"], "https://e.example/v1")
     assert [rule.action for rule in settings.rules] == ["deny"]
     assert (str(settings.model), settings.ui.theme) == ("mine/m", "nord")
 

@@ -38,8 +38,7 @@ def test_each_wrong_configuration_is_refused_or_warned_of_in_whole_lines(tmp_pat
             warned = read(tmp_path, toml).notices
         except SettingsError as error:
             told = [str(mistake) for mistake in (error, *error.more)]
-        expected = [file + line for line in mistakes], [file + line for line in notices]
-        assert (told, list(warned)) == expected, toml
+        assert (told, list(warned)) == ([file + line for line in mistakes], [file + line for line in notices]), toml
         assert "canary" not in "".join((*told, *warned))
         assert all(line.isprintable() for line in told)
 

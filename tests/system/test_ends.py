@@ -46,8 +46,7 @@ def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Pat
         # The modes are set before anything is painted: from that moment on nothing may end the program without undoing them.
         terminal.until(lambda: 1049 in terminal.screen.modes)
         terminal.signal(number)
-        assert terminal.end() == (code, True)
-        assert after_the_screen(terminal) == ""
+        assert (terminal.end(), after_the_screen(terminal)) == ((code, True), "")
 
 
 def test_signals_in_a_burst_end_it_as_one_does(tmp_path: Path) -> None:
@@ -140,8 +139,7 @@ def test_a_job_told_to_end_while_suspended_ends_and_writes_nothing(tmp_path: Pat
         written = len(terminal.written)
         os.kill(pid, number)
         terminal.signal(signal.SIGUSR2)  # as a shell's `kill %1` lets a job go on, in the background, to end
-        assert terminal.ended() == code
-        assert len(terminal.written) == written
+        assert (terminal.ended(), len(terminal.written)) == (code, written)
         assert terminal.is_restored()
 
 
@@ -188,8 +186,7 @@ def test_a_mistake_of_ours_is_one_line_and_a_private_log_without_secrets(tmp_pat
     with program(tmp_path, FAULTY, kind, *words, config=CONFIGURED, environment={"CANARY": CANARY}) as terminal:
         assert terminal.end() == (1, True)
         (log,) = (tmp_path / "data").glob("crash-*.log")
-        line = f"tui-host: a bug in tui-host (ZeroDivisionError) (see {log})\r\n"
-        assert after_the_screen(terminal) == line
+        assert after_the_screen(terminal) == f"tui-host: a bug in tui-host (ZeroDivisionError) (see {log})\r\n"
         assert CANARY.encode() not in terminal.written
         assert b"EVIL" not in terminal.written
         assert log.stat().st_mode & 0o777 == 0o600
@@ -240,8 +237,7 @@ def test_it_quits_with_all_at_work_and_leaves_no_process(tmp_path: Path) -> None
         assert sum("tui_host.demo.servers" in words for words in running.values()) == 1
         assert sum("demo-model" in words for words in running.values()) == 1
         assert sum("watchdog" in words for words in running.values()) == 1
-        assert terminal.end("\x11") == (0, True)
-        assert terminal.family.living() == set()
+        assert (terminal.end("\x11"), terminal.family.living()) == ((0, True), set())
 
 
 IGNORE = "import signal, time; [signal.signal(each, signal.SIG_IGN) for each in (1, 2, 15)]; time.sleep(600)"

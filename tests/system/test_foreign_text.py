@@ -135,8 +135,7 @@ ANSWERS = (
 def test_nothing_that_a_server_or_a_model_says_acts_on_the_terminal(tmp_path: Path) -> None:
     with peer_in_thread(*ANSWERS) as peer:
         mine = f'model = "mine/m"\n[providers.mine]\ndialect = "openai"\nbase_url = "{peer.url}"\n'
-        config = mine + mcp_server(NOISY).table("noisy")
-        with program(tmp_path, config=config, size=(140, 40)) as terminal:
+        with program(tmp_path, config=mine + mcp_server(NOISY).table("noisy"), size=(140, 40)) as terminal:
             terminal.until_shown("● noisy", "▸ connections")
             for key in (F2, "g", "j", "\r"):
                 terminal.type(key)
@@ -177,8 +176,7 @@ def read_the_servers_screen(terminal: Terminal) -> None:
 
 def is_harmless(terminal: Terminal) -> None:
     """Everything that was written is text, or one of the sequences that the program itself has use for."""
-    strange = {sequence for sequence in terminal.screen.sequences if KNOWN.fullmatch(sequence) is None}
-    assert strange == set()
+    assert {sequence for sequence in terminal.screen.sequences if KNOWN.fullmatch(sequence) is None} == set()
     drawn = re.sub("\x1b\\](?:22;[a-z]+|11;\\?)\x07", "", bytes(terminal.written).decode())
     assert sorted(set(ACTING.findall(drawn))) == []
 

@@ -86,8 +86,7 @@ async def relaying(
 ) -> AsyncGenerator[Relaying]:
     told: list[str] = []
     recorder = TapRecorder(None, Redactor(), capture="c", kind="tap")
-    connections = Connections(recorder, "srv" if is_mcp else "peer", is_mcp=is_mcp)
-    exchanges = TappedExchanges(recorder, connections, PLACE)
+    exchanges = TappedExchanges(recorder, Connections(recorder, "srv" if is_mcp else "peer", is_mcp=is_mcp), PLACE)
 
     def report(kind: bytes, number: int, data: bytes) -> None:
         exchanges.take(Item(kind, number, time.monotonic_ns(), data))

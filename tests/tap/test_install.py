@@ -66,8 +66,7 @@ def test_what_was_tapped_and_untapped_is_the_same_to_the_letter(name: str, sampl
         assert tap is not None
         assert (after[place][0], tap.name, tap.command) == (PROGRAM[0], place[-1], words)
     assert without_words(value_of(parse(written, ""))) == without_words(value_of(parse(text, "a.json")))
-    assert tapped(written, host) == written
-    assert untapped(written, host) == text
+    assert (tapped(written, host), untapped(written, host)) == (written, text)
 
 
 def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> None:
@@ -77,8 +76,7 @@ def test_only_the_named_servers_are_tapped_in_every_project_that_has_them() -> N
     assert [change.place for change in changes] == [
         ("projects", f"/home/ann/{project}", "mcpServers", "db") for project in ("shop", "wiki")
     ]
-    assert untapped(written, host, "memory") == written
-    assert untapped(written, host, "db") == CLAUDE_CODE
+    assert (untapped(written, host, "memory"), untapped(written, host, "db")) == (written, CLAUDE_CODE)
 
 
 @pytest.mark.parametrize(
@@ -162,21 +160,18 @@ def test_what_is_installed_is_shown_asked_kept_and_undone_to_the_byte(
     assert (line in told.err) == (name == "cline")
     assert not [secret for secret in SECRETS if secret in told.out + told.err]
     assert desk.run("install", name) == 0, "there is nothing to ask about any more"
-    assert desk.run("uninstall", name, agreed=lambda: True) == 0
-    assert desk.files() == before
+    assert (desk.run("uninstall", name, agreed=lambda: True), desk.files()) == (0, before)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_nothing_is_written_without_a_yes_which_has_to_be_typed_where_nobody_can_be_asked(desk: Desk) -> None:
     desk.put("cursor", CURSOR)
     before = desk.files()
-    cases = ((("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1))
-    for words, agreed, code in cases:
+    for words, agreed, code in ((("--dry-run",), never, 0), ((), lambda: False, 3), (("linear",), never, 1)):
         assert desk.run("install", "cursor", *words, agreed=agreed) == code
     with pytest.raises(SettingsError, match="add --yes"):
         tap_install(read_arguments(["tap", "install", "cursor"])[1], desk.environment)
-    assert desk.files() == before
-    assert desk.run("install", "cursor", "--yes") == 0
+    assert (desk.files(), desk.run("install", "cursor", "--yes")) == (before, 0)
     assert desk.files() != before
 
 
@@ -209,8 +204,7 @@ def test_a_file_that_was_changed_since_loses_our_words_alone(desk: Desk, capsys:
     assert path.read_text() == VSCODE.replace("/* the first one */", "/* number one */")
     (backup,) = [each for each in path.parent.iterdir() if each != path]
     assert backup.read_text() == changed
-    told = capsys.readouterr().err
-    assert f"{path} is written; its former content is kept as {backup}, with all its keys" in told
+    assert f"{path} is written; its former content is kept as {backup}, with all its keys" in capsys.readouterr().err
 
 
 def test_a_file_that_changes_while_the_person_looks_is_not_written(desk: Desk) -> None:

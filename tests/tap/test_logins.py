@@ -181,8 +181,7 @@ async def guarded(way: Way) -> AsyncGenerator[tuple[LoginServer, LoginServer]]:
         if way == "here":
             yield login, login
             return
-        names = {"authorization_servers": [login.origin]}
-        async with login_server(valid=login.valid, resource=names) as server:
+        async with login_server(valid=login.valid, resource={"authorization_servers": [login.origin]}) as server:
             if way == "naming itself":
                 login.answer = {"iss": login.origin}
                 login.metadata = {"authorization_response_iss_parameter_supported": True}

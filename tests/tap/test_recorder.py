@@ -81,8 +81,7 @@ def test_a_tap_is_a_live_session_without_secrets_of_environment_and_command(tmp_
     assert (lasted(question.mono_ns, answer.mono_ns) or 0) >= 0
     assert info.created_ns <= question.time_ns
     close(process)
-    assert told(process) == "s3cr3t-of-sums t0ken-of-sums\n"
-    assert process.wait() == 0
+    assert (told(process), process.wait()) == ("s3cr3t-of-sums t0ken-of-sums\n", 0)
     assert data(recorded(tmp_path), "in", "stderr").decode() == "⟨secret:SUMS_API_KEY⟩ ⟨secret:api-key⟩\n"
 
 
@@ -114,8 +113,7 @@ def test_what_passed_while_the_recorder_stood_still_is_recorded_though_it_is_kil
     writing.join()
     os.kill(recorder, signal.SIGKILL)
     close(process)
-    assert said(process) == b""
-    assert process.wait() == 0
+    assert (said(process), process.wait()) == (b"", 0)
     until(lambda: data(recorded(tmp_path), "in") == data(recorded(tmp_path), "out") == PING % 0 + whole)
 
 

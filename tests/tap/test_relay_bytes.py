@@ -54,8 +54,7 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
         async with await relay.client() as client:
             await in_pieces(client, top % relay.host + asking, size)
             assert await rest_of(client) == said
-    host = up.origin.partition("://")[2].encode()
-    assert bytes(up.received[0]) == top % host + asking
+    assert bytes(up.received[0]) == top % up.origin.partition("://")[2].encode() + asking
     (passed,) = exchanges_in(bytes(up.received[0]), said)
     assert passed.request.body == BODY
     assert passed.response is not None
@@ -64,8 +63,7 @@ async def test_both_sides_get_what_the_other_sent_however_it_is_cut(size: int, f
     assert asked.head is not None
     assert (asked.data, asked.head.url) == (BODY, f"{up.origin}/v1/x?a=%41&b=/../c")
     assert asked.place.session
-    assert relay.body() == ANSWER
-    assert relay.records()[-1].kind == "end"
+    assert (relay.body(), relay.records()[-1].kind) == (ANSWER, "end")
 
 
 async def test_one_connection_carries_many_requests_each_way_and_those_that_were_sent_ahead() -> None:
@@ -105,8 +103,7 @@ CHUNKS = b"\r\n2\r\nok\r\n0\r\n\r\n"
 async def test_every_way_to_frame_an_answer_is_read(method: bytes, said: bytes, body: bytes) -> None:
     async with peer(connection=says(said)) as up, relaying(up.origin) as relay:
         assert await relay.ask(method + b" / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % relay.host) == said
-    assert relay.body() == body
-    assert relay.records()[-1].kind == "end"
+    assert (relay.body(), relay.records()[-1].kind) == (body, "end")
 
 
 @pytest.mark.parametrize("kind", [b"application/json", b"application/x-www-form-urlencoded"])
@@ -192,8 +189,7 @@ async def test_a_client_that_goes_takes_the_upstreams_connection_with_it_in_the_
                 raw = client.extra(SocketAttribute.raw_socket)  # noqa: S610 - anyio's, not Django's
                 raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         await until(lambda: up.ended == 1 and len(relay.records()) == 4)
-    assert relay.body() == b"hello"
-    assert relay.ending().reason == "closed by host"
+    assert (relay.body(), relay.ending().reason) == (b"hello", "closed by host")
 
 
 @pytest.mark.parametrize(
@@ -205,8 +201,7 @@ async def test_what_an_upstream_frames_wrongly_passes_as_it_is_for_the_client_to
     script = says(*(said[at : at + size] for at in range(0, len(said), size)))
     async with peer(connection=script) as up, relaying(up.origin) as relay:
         assert await relay.ask(request(relay.host)) == said
-    assert relay.body() == b"hello"
-    assert relay.ending().reason == "cut by peer"
+    assert (relay.body(), relay.ending().reason) == (b"hello", "cut by peer")
 
 
 @pytest.mark.parametrize("way", WAYS)

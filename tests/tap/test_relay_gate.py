@@ -104,8 +104,7 @@ async def test_what_belongs_to_one_hop_alone_goes_no_farther_and_nothing_is_adde
         more = b"Proxy-Authorization: Basic x\r\nTE: trailers\r\nX-Mine: 1\r\nUpgrade: h2c\r\nHTTP2-Settings: y\r\n"
         asking = request(relay.host, more=more).replace(b"Connection: close", b"Connection: close, X-Mine, Upgrade")
         await relay.ask(asking)
-    host = up.origin.partition("://")[2].encode()
-    assert bytes(up.received[0]) == request(host, more=b"HTTP2-Settings: y\r\n")
+    assert bytes(up.received[0]) == request(up.origin.partition("://")[2].encode(), more=b"HTTP2-Settings: y\r\n")
 
 
 async def test_it_listens_on_the_loopback_interface_alone() -> None:

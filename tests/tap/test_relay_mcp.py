@@ -78,8 +78,7 @@ async def test_messages_to_an_announced_endpoint_belong_to_the_stream_that_annou
             await client.send(GET % (b"/sse", relay.host))
             await until_has(client, b"data: /messages/?")
         for number in (2, 1):
-            target = b"/messages/?sessionId=%s%d" % (session, number)
-            await relay.ask(request(relay.host, target=target, body=CALL % 1))
+            await relay.ask(request(relay.host, target=b"/messages/?sessionId=%s%d" % (session, number), body=CALL % 1))
     assert [record.connection for record in relay.records("frame")] == ["srv#2", "srv#1"]
     assert [asked.split()[1].rpartition(b"=")[2][:-1] for asked in up.received[2:]] == [session] * 2
     kept = b"".join(map(record_line, relay.records()))

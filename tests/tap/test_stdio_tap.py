@@ -49,8 +49,7 @@ def test_bytes_pass_unchanged_and_are_recorded_line_by_line_however_they_are_cut
     writing = write(process, pieces)
     assert said(process) == MIXED
     writing.join()
-    assert told(process) == ""
-    assert process.wait() == 0
+    assert (told(process), process.wait()) == ("", 0)
     found = recorded(tmp_path)
     assert data(found, "out") == data(found, "in") == MIXED
     assert [record.data for record in found if record.direction == "in"] == re.findall(rb"[^\n]*\n|[^\n]+", MIXED)
@@ -69,8 +68,7 @@ relay["StdioRelay"](words, {ECHO!r}).run()
 """
     process = start([sys.executable, "-I", "-S", "-c", script])
     write(process, [PING % 1]).join()
-    assert said(process) == PING % 1
-    assert process.wait() == 0
+    assert (said(process), process.wait()) == (PING % 1, 0)
     assert data(recorded(tmp_path), "in") == PING % 1
 
 
@@ -81,9 +79,7 @@ relay["StdioRelay"](words, {ECHO!r}).run()
 def test_the_tap_ends_as_the_server_did_once_all_it_wrote_is_delivered(tmp_path: Path, server: str, code: int) -> None:
     wordy = f"import os, sys; os.write(1, b'y' * 200000); os.write(2, b'last words\\n'); {server}"
     process = start(tap(tmp_path, *PYTHON, wordy))
-    assert said(process) == b"y" * 200_000
-    assert told(process) == "last words\n"
-    assert process.wait() == code
+    assert (said(process), told(process), process.wait()) == (b"y" * 200_000, "last words\n", code)
 
 
 def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path) -> None:

@@ -183,8 +183,7 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     """Design's picture: request, answer that asks for a tool, decision, call, result, the next request."""
     first = wires.request(request_body(MESSAGES), later + 1.0, exchange="x1")
     asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
-    response = wires.response(first, later + 1.41, *events_of(asks, finish="tool_calls"))
-    wires.end(response, later + 1.6)
+    wires.end(wires.response(first, later + 1.41, *events_of(asks, finish="tool_calls")), later + 1.6)
     wires.link("asked", Span(exchange="x1", start=0, end=10), later + 1.6)
     wires.decision(later + 3.9)
     asked = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{"a":6,"b":5}}}'
@@ -195,8 +194,7 @@ def a_turn(wires: Wires, later: float = 0.0) -> None:
     body = request_body([*MESSAGES, {"role": "assistant", "content": None, "tool_calls": [CALL]}, result])
     wires.request(body, later + 3.94, exchange="x2", step=2)
     start = body.index(to_json(result))
-    span = Span(exchange="x2", side="request", start=start, end=start + len(to_json(result)))
-    wires.link("told", span, later + 3.94)
+    wires.link("told", Span(exchange="x2", side="request", start=start, end=start + len(to_json(result))), later + 3.94)
 
 
 LONG = 10.0

@@ -228,8 +228,7 @@ async def still(
     folder: Path, *, size: tuple[int, int], servers: Sequence[ServerStatus] = STATUSES
 ) -> AsyncGenerator[Still]:
     (folder / "config.toml").write_text("[ui]\nascii = false\n", encoding="utf-8")
-    settings = load(Overrides(config=folder / "config.toml", data_dir=folder), {})
-    host = Host(settings)
+    host = Host(load(Overrides(config=folder / "config.toml", data_dir=folder), {}))
     clock = StillClock()
     host.store = Store.open(folder / "tui-host.db")
     host.recorder = Recorder(host.store, Redactor(()), capture="c1", clock=clock)
@@ -289,8 +288,7 @@ def _look(style: Style, blank: Look) -> Look:
     if style.reverse:
         fore, back = back, fore
     names = ("bold", "dim", "italic", "underline", "strike")
-    attributes = tuple(name for name in names if getattr(style, name))
-    return Look(fore=fore.lower(), back=back.lower(), attributes=attributes)
+    return Look(fore=fore.lower(), back=back.lower(), attributes=tuple(name for name in names if getattr(style, name)))
 
 
 def text_of(lines: Iterable[Sequence[Run]]) -> str:

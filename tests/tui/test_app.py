@@ -51,8 +51,7 @@ async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_ever
     assert len(sent) == len(decided) == 3
     for row, decision in zip(sent, decided, strict=True):
         assert body_of(source, row).wire == kept[row.capture, row.seq]
-        frame = json.loads(body_of(source, row).wire)
-        assert frame["params"]["arguments"] == decision["sent"] == decision["asked"]
+        assert json.loads(body_of(source, row).wire)["params"]["arguments"] == decision["sent"] == decision["asked"]
         assert (decision["decision"], decision["by"]) == ("approved", "person")
     requests = [row for row in source.ladder.rows if row.kind == "request" and row.turn]
     assert [body_of(source, row).wire for row in requests] == [kept[row.capture, row.seq] for row in requests]
@@ -155,8 +154,7 @@ async def test_at_the_limit_of_steps_the_chat_asks_whether_the_turn_goes_on(tmp_
 async def test_where_the_context_is_full_one_key_shows_what_can_be_left_out_and_goes_on_without(app: Running) -> None:
     for words in ("say first", "say second", "say third"):
         await app.ask(words)
-    note = NoteItem(turn=3, kind="error", what="too long", again=True, is_full=True)
-    app.session.conversation.add(note)
+    app.session.conversation.add(NoteItem(turn=3, kind="error", what="too long", again=True, is_full=True))
     await app.until_shown("press ctrl+r to go on without the")
     await app.reach("ctrl+r", "longer than the model reads", "turn 1  say first", "> leave them out")
     assert "second" in str(list(app.session.messages)[2])
@@ -188,8 +186,7 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     await resize(app, USUAL)
     assert app.main.arrangement == "chat"
     await app.press("f2")
-    assert app.main.arrangement == "inspector"
-    assert app.prompt.region.width == 0
+    assert (app.main.arrangement, app.prompt.region.width) == ("inspector", 0)
     await app.press("z")
     assert app.main.arrangement == "chat"
     app.host.send(app.session, 'call math.add {"a": 1, "b": 2}')
@@ -251,8 +248,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         await again.reach("ctrl+r", "what is the weather", "found: Tokyo")
         await again.reach("escape ctrl+u up", "what is the weather")
         again.write("")
-        session = again.host.sessions.open("last")
-        again.main.show_session(session)
+        again.main.show_session(again.host.sessions.open("last"))
         await again.until_shown("what is the weather in Paris and in Tokyo?", "not decided")
         assert [item.state for item in calls(again)] == ["stopped"] * 2
         rows = again.inspector_source.ladder.rows
@@ -295,8 +291,7 @@ async def test_drafts_and_half_an_answer_come_back_after_a_quit_or_a_kill(tmp_pa
 
 async def test_a_model_server_on_this_machine_is_offered_once_it_answered(tmp_path: Path) -> None:
     async with running(tmp_path, config=NO_SERVERS, size=SMALL) as app:
-        url = "http://127.0.0.1:11434/v1"
-        local = LocalServer(provider="ollama", base_url=url, models={"llama\x1b[31m3": None})
+        local = LocalServer(provider="ollama", base_url="http://127.0.0.1:11434/v1", models={"llama\x1b[31m3": None})
         app.main.suggested = offers(app.host.settings, [local])
         app.main.look()
         await app.until_shown("Found: Ollama runs here with llama")

@@ -235,8 +235,7 @@ async def test_another_session_is_one_key_away_while_one_waits_and_a_turn_at_wor
     await app.until_shown("waits for enter · and this is for later")
     await app.press("escape", "enter")
     await app.until_idle()
-    assert said(app)[-1] == "and this is for later"
-    assert app.prompt.text == ""
+    assert (said(app)[-1], app.prompt.text) == ("and this is for later", "")
 
 
 async def test_what_is_queued_is_taken_back_dropped_sent_with_the_next_step_and_kept_by_session(app: Running) -> None:

@@ -357,8 +357,7 @@ async def test_a_string_with_line_breaks_is_shown_as_its_lines_behind_a_rule(app
 
 async def test_every_hidden_character_is_seen_and_nothing_is_approved_from_a_description(app: Running) -> None:
     given: dict[str, JSON] = {"command": HOSTILE, HOSTILE: 1, "to": "ops@x ← text from docs.read, step 2"}
-    asked = question(HOSTILE, given, description=HOSTILE, changed=HOSTILE)
-    async with asking(app, asked, size=(120, 40)) as ask:
+    async with asking(app, question(HOSTILE, given, description=HOSTILE, changed=HOSTILE), size=(120, 40)) as ask:
         assert "⟨2190⟩ text from" in ask.said  # a value cannot say where it comes from
         assert "←" not in ask.text
         for line in ask.lines:

@@ -67,8 +67,7 @@ async def asked(
 
     async def ask(question: Elicitation | Callable[[], Awaitable[object]]) -> None:
         with (gives_up if gives_up and question is asks[0] else None) or anyio.CancelScope():
-            elicited = isinstance(question, Elicitation)
-            answers.append(await (app.app.asks.elicit(question) if elicited else question()))
+            answers.append(await (app.app.asks.elicit(question) if isinstance(question, Elicitation) else question()))
 
     async with anyio.create_task_group() as group:
         for question in asks:
@@ -221,8 +220,7 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
         outputs: list[ToolOutput] = []
 
         async def call() -> None:
-            session = app.host.sessions.new()
-            outputs.append(await call_directly(pool, recorder, session, book, b'{"train":"IC 1"}'))
+            outputs.append(await call_directly(pool, recorder, app.host.sessions.new(), book, b'{"train":"IC 1"}'))
 
         async with anyio.create_task_group() as group:
             group.start_soon(call)
@@ -474,8 +472,7 @@ async def fill_in_a_prompt(app: Running) -> None:
     await app.until_shown("Plan a trip to Bern.", "assistant, from /rich:plan", "image/png")
     assert not app.session.turn
     await sends(app)
-    roles = [message["role"] for message in app.messages]
-    assert roles[-3:] == ["user", "assistant", "user"]
+    assert [message["role"] for message in app.messages][-3:] == ["user", "assistant", "user"]
     assert "image_url" in json.dumps(app.messages[-3])
     items = [(item.origin, item.role) for item in app.items(UserItem)]
     assert items == [("/rich:plan", role) for role in ("", "", "assistant", "")]

@@ -93,8 +93,7 @@ async def test_ctrl_r_asks_the_last_question_again_in_a_branch_and_only_with_an_
     app.write("")
     await app.reach("ctrl+r", "branch 2 of 2", "behind turn 0")
     await app.until_idle()
-    assert said(app) == ["say one"]
-    assert len(app.messages) == 1
+    assert (said(app), len(app.messages)) == (["say one"], 1)
     app.write("/edit")
     await app.reach("enter", "editing turn 1")
     assert app.prompt.text == "say one"

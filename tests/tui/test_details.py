@@ -279,8 +279,7 @@ def test_a_text_in_a_tree_opens_as_a_page_that_folds_and_leads_paths_through_the
     inner = below(page, '"name"')
     assert folded(inner, '"name"')[:3] == ["call · escape: back", "{", '"name": { … 1 member, 8 bytes },']
     assert path(item(inner, '"name"')) == "messages[1].calls[0].name"
-    assert page.opened(1) == 1
-    assert folded(page, "text")[2:5] == ["▾ text", "{", '"city": "Paris",']
+    assert (page.opened(1), folded(page, "text")[2:5]) == (1, ["▾ text", "{", '"city": "Paris",'])
     assert path(item(page, '"city"')) == "messages[0].content | fromjson | .city"
     assert (item(page, "text").lines, item(page, "text").keys) == (range(2, len(page)), ("b",))
 
@@ -299,8 +298,7 @@ async def test_keys_on_a_page_fold_show_bytes_lead_back_and_copy_what_is_marked(
         await pilot.press("enter")
         view.move_cursor(await shows('"calls"'))
         assert view.current_source() == ("messages[1].calls", TEXT[TEXT.index('[{"name"') : TEXT.index('}], "数据')])
-        marks = "".join(view.render_line(y).text[0] for y in range(30))
-        assert marks.strip() == ">││││││"
+        assert "".join(view.render_line(y).text[0] for y in range(30)).strip() == ">││││││"
         await drag(pilot, view, row_of(view, '"content"'), row_of(view, '"calls"'))
         assert selected(view).startswith('"content": "one\\n')
         view.move_cursor(await shows('"content"', "escape"))
@@ -333,8 +331,7 @@ def test_lines_break_where_an_indenting_writer_would_break_them_and_nothing_is_l
         broken = ("  " * line.depth + written[line.start : line.end] for line in json_lines(written))
         assert "\n".join(broken) == indented
     kept = "".join(text[line.start : line.end] for line in json_lines(text))
-    assert "".join(kept.split()) == "".join(text.split())
-    assert "".join(piece for piece, _ in highlight(text)) == text
+    assert ("".join(kept.split()), "".join(piece for piece, _ in highlight(text))) == ("".join(text.split()), text)
 
 
 @pytest.mark.parametrize("head", ['"a', '{"' + "\\" * 501, "[", "}", '{"a":"' + "x" * 5_000, "," + " " * 5_000])

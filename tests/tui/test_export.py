@@ -25,8 +25,7 @@ async def test_what_is_exported_is_chosen_by_keys_and_texts_like_keys_are_told_b
         await app.reach("escape end up", lambda: ladder.selected is not None and bool(ladder.selected.calls))
         await app.reach("x", "> call 1.1.1     this row     turn 1     the session", f"{session}-call-1.1.1.jsonl")
         await app.reach("tab tab down down", "> turn 1", "> curl", f"{session}-turn-1.sh")
-        part = PartOfSession(app.store, turn=1)
-        exported = SESSION_EXPORTS["curl"].export(part, app.store.sessions.find(session))
+        exported = SESSION_EXPORTS["curl"].export(PartOfSession(app.store, turn=1), app.store.sessions.find(session))
         assert await written(app, tmp_path / "turn.sh", "1 text looks like a key of a vendor") == b"".join(exported)
 
         ladder.focus()

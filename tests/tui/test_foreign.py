@@ -95,8 +95,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         model, math = KeptModelTap(tmp_path, "deepseek"), KeptServerTap(tmp_path, "math")
         math.start(["add"], client="Cline")
         await app.reach("f5", "Cline: tap", "live")
-        first = model.ask(CLINE, asked)
-        list(model.answer(CLINE, first, Answer("", [call])))
+        list(model.answer(CLINE, model.ask(CLINE, asked), Answer("", [call])))
         await app.until_shown("Cline: what is", "2 taps")
         await app.press("enter")
         await app.until_shown("what is one and two?", 'asks math.add {"a": 1, "b": 2}', "example/deepseek-chat · cline")
@@ -107,8 +106,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
             app.app.clear_notifications()
         identity, _ = math.call("add", call.arguments)
         math.result(identity, "3")
-        second = model.ask(CLINE, [*asked, Answer("", [call]), told])
-        list(model.answer(CLINE, second, Answer("It is three.")))
+        list(model.answer(CLINE, model.ask(CLINE, [*asked, Answer("", [call]), told]), Answer("It is three.")))
         await app.until_shown('#1 tools/call  add {"b":2,"a":1} · inferred', "turn 1 · step 2", "It is three.")
         await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
         assert model.kept.recording.close()
@@ -162,8 +160,7 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
         async def choose(state: str) -> None:
             """Join or part; that has the story read anew."""
             await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
-            rows = app.inspector_source.ladder.rows
-            call = next(row.number for row in rows if row.method == "tools/call")
+            call = next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call")
             await app.until(lambda: app.inspector.ladder.select(call))  # the list may be drawn later than it is read
             app.app.set_focus(app.inspector.ladder)
             await app.reach("J", "Join by hand", f'math__add {{"a": 1, "b": 2}} - math #1 add, +0.0 s{state}')

@@ -72,8 +72,7 @@ def asked(wires: Wires, *bodies: bytes) -> Row:
 def answered(wires: Wires, exchange: str, at: float, *, step: int, body: bytes) -> None:
     request = wires.request(body, at, exchange=exchange, step=step)
     *events, last = events_of({"role": "assistant", "content": "30"})
-    usage = b"data: " + to_json(USAGE) + b"\n\n"
-    wires.end(wires.response(request, at + 0.1, *events, usage, last), at + 0.5)
+    wires.end(wires.response(request, at + 0.1, *events, b"data: " + to_json(USAGE) + b"\n\n", last), at + 0.5)
 
 
 def answering(wires: Wires, *chunks: bytes, status: int = 200, encoding: str | None = None) -> Row:
@@ -246,8 +245,7 @@ def tools_in_the_prompt(name: str) -> Scene:
         content = spoken.tool_list([replace(tool, description=f"- {tool.tool}: it does.\n") for tool in TOOLS])
         body = to_json({"model": "m", "messages": [{"role": "system", "content": content}]})
         wires.request(body, 1.0, exchange="x1")
-        start = body.index(b'"content":"') + 11
-        span = Span(exchange="x1", side="request", start=start, end=len(body) - 4)
+        span = Span(exchange="x1", side="request", start=body.index(b'"content":"') + 11, end=len(body) - 4)
         link = Link(relation="injected", call="", span=span, words=LISTS)
         wires.append(Record(wire="host", kind="link", data=link.to_bytes()), 1.0)
         return {"Bill with their shares": SESSION, "Tools with their shares": SESSION}
@@ -325,8 +323,7 @@ def test_every_page_is_as_it_is_kept() -> None:
 
 
 def test_where_labels_have_little_room_the_lesser_columns_give_way() -> None:
-    heads = {50: "all tokens calls", 90: "all tokens tokens requests calls"}
-    for width, wanted in heads.items():
+    for width, wanted in {50: "all tokens calls", 90: "all tokens tokens requests calls"}.items():
         page = pages_of("tools that changed", width)["Tools by their tokens in all, tools that changed"].split("\n")
         head = next(number for number, words in enumerate(page) if words.strip().startswith("all tokens"))
         assert " ".join(page[head].split()) == wanted

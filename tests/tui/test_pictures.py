@@ -147,8 +147,7 @@ async def test_what_is_done_before_all_is_there_is_done_as_soon_as_it_can_be(tmp
         await until_whole(app, pilot)
         await pilot.press("f3")
         assert app.screen is app.main
-        assert app.main.arrangement == "inspector"
-        assert app.main.prompt.message() == "hi"
+        assert (app.main.arrangement, app.main.prompt.message()) == ("inspector", "hi")
 
 
 ROOT = Path(__file__).parents[2]
@@ -164,8 +163,7 @@ def pictures() -> list[str]:
 
 def words_of(picture: Path) -> Counter[str]:
     """The words in a picture, with every number as 0: times and ports differ from run to run."""
-    texts = [unescape(text) for text in TEXT.findall(picture.read_text(encoding="utf-8"))]
-    words = " ".join(texts).split()
+    words = " ".join([unescape(text) for text in TEXT.findall(picture.read_text(encoding="utf-8"))]).split()
     return Counter(re.sub(r"\d+(\.\d+)?", "0", word) for word in words if not re.search("ms$|…", word))
 
 

@@ -97,8 +97,7 @@ async def test_enter_sends_what_keys_wrote_in_their_order_and_nothing_of_an_empt
     await app.at_once("a", "backspace", "б", "left", "c", "end", "d", "ctrl+w", "e", "enter")
     assert app.sent == ["hi", "e"]
     await app.at_once("a", "backspace", "中", "left", "c", "right")
-    assert app.prompt.text == "c中"
-    assert app.cursor_position == app.prompt.cursor_screen_offset
+    assert (app.prompt.text, app.cursor_position) == ("c中", app.prompt.cursor_screen_offset)
     assert app.cursor_position.x == app.prompt.content_region.x + 3
     await app.prompt.remove()  # and still the screen may ask for its lines
     assert [strip.text for strip in app.prompt.render_lines(Region(0, 0, 2, 1))] == ["  "]
@@ -109,8 +108,7 @@ async def test_new_lines_send_nothing_and_it_grows_from_one_line_to_eight(app: W
         await app.press("a")
         app.prompt.post_message(events.Key(key, None))
         await app.press("b", "enter")
-    assert app.sent == ["a\nb"] * 3
-    assert app.prompt.outer_size.height == 3
+    assert (app.sent, app.prompt.outer_size.height) == (["a\nb"] * 3, 3)
     assert not await app.press("ctrl+j")  # an empty one has no lines to break
     for lines, height in ((3, 6), (20, 10)):
         await app.press("a", *["ctrl+j"] * lines)

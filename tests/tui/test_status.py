@@ -17,8 +17,7 @@ FIRST, SECOND = Usage(input=11_000, output=1_000), Usage(input=14_500, output=10
 
 
 async def test_context_tokens_and_money_stay_on_the_status_line_and_come_back_with_the_session(tmp_path: Path) -> None:
-    answers = [says("openai", Answer("hi", usage=usage)) for usage in (FIRST, SECOND)]
-    with peer_in_thread(*answers) as there:
+    with peer_in_thread(*[says("openai", Answer("hi", usage=usage)) for usage in (FIRST, SECOND)]) as there:
         config = f"""model = "mine/big"
 [providers.mine]
 base_url = "{there.url}"
@@ -50,8 +49,7 @@ async def test_an_answer_tells_its_tokens_a_second_while_it_is_written(tmp_path:
         app.session.clock = lambda: now + 2
         app.session.conversation.add(AnswerItem(turn=1, step=1, text="four" * 60, thinking="hm, " * 20))
         app.session.activity = type(app.session.activity)(waits="answer", since=now)
-        words = status.waiting(app.host, app.session).plain
-        assert words == "receiving the answer 2 s, ~40 tok/s   escape stops"
+        assert status.waiting(app.host, app.session).plain == "receiving the answer 2 s, ~40 tok/s   escape stops"
         app.session.wait_for("")
 
 
@@ -71,8 +69,7 @@ def test_a_list_of_models_says_what_their_contexts_hold(spoken: str, entry: str,
 
 
 async def test_thinking_is_open_from_the_start_if_the_settings_say_so(tmp_path: Path) -> None:
-    answer = says("openai", Answer("hi", thinking="first this"))
-    with peer_in_thread(answer) as there:
+    with peer_in_thread(says("openai", Answer("hi", thinking="first this"))) as there:
         async with running(tmp_path, config=fast(there.url) + OFF + '[ui]\nthinking = "open"\nmouse = false\n') as app:
             assert not app.host.settings.ui.mouse
             await app.ask("hello")

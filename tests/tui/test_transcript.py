@@ -71,8 +71,7 @@ def shown(view: Transcript) -> str:
 def test_a_call_says_its_state_who_decided_and_what_is_wrong_with_it(
     changes: dict[str, str | float], first: str, others: list[str] | None
 ) -> None:
-    item = replace(MULTIPLY, **changes)
-    items = Items(Conversation([item]), str)
+    items = Items(Conversation([replace(MULTIPLY, **changes)]), str)
     items.width = 60
     lines = [" ".join(line.strip.text.split()) for part in items.parts(0) for line in part.lines]
     assert lines[0] == first

@@ -88,8 +88,7 @@ def compact(value: JSON) -> bytes:
 def events_of(name: str, pieces: Iterable[bytes], content_type: str = "") -> list[ModelEvent]:
     """All events of a response that came in these pieces."""
     decoder = dialect(name).decoder(content_type)
-    found = [event for piece in pieces for event in decoder.feed(piece)]
-    return found + decoder.finish()
+    return [event for piece in pieces for event in decoder.feed(piece)] + decoder.finish()
 
 
 def fold_of(name: str, *pieces: bytes) -> Fold:
