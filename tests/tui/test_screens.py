@@ -389,7 +389,8 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed(tmp_pat
         assert [info.title for info in store.sessions.list()] == ["list tools"]
         assert store.sessions.traffic(first) == []
         other = Store.open(store.path)
-        await app.until_shown("open elsewhere", lambda: other.sessions.claim(store.sessions.list()[0].id))
+        await app.until(lambda: other.sessions.claim(store.sessions.list()[0].id))
+        await app.until_shown("open elsewhere")
         await delete(app)
         await app.until_told("Another process is writing this session.")
         other.close()
