@@ -13,5 +13,4 @@ def first_of(cases: Sequence[tuple[object, ...]], count: int = 1) -> list[Parame
 
 
 def first_values(values: Sequence[object], count: int = 1) -> list[ParameterSet]:
-    """Return the same for the values of one parameter."""
     return first_of([(value,) for value in values], count)

@@ -29,10 +29,8 @@ KEYS_OF_PROVIDERS = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "G
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Five workers for two cores for the whole suite, since tests wait half of their time. Tests that are named run here.
-
-    Without a worker between them a debugger reaches them, and `tests/bench` and `tests/interop` have the machine for themselves.
-    """
+    """Five workers for two cores for the whole suite, since tests wait half of their time. Tests that are named run here."""
+    # Without a worker between them a debugger reaches them, and `tests/bench` and `tests/interop` have the machine for themselves.
     if os.environ.get("PYTEST_XDIST_AUTO_NUM_WORKERS"):
         return None
     whole = {Path(__file__).parent, Path(__file__).parents[1]}
@@ -64,10 +62,8 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Count properties among the exhaustive tests too, and keep the tenth of these that `--exhaustive-tenth` chooses.
-
-    The same seed chooses the same tests on any machine.
-    """
+    """Count properties among the exhaustive tests too, and keep the tenth of these that `--exhaustive-tenth` chooses."""
+    # The same seed chooses the same tests on any machine.
     seed = config.getoption("exhaustive_tenth")
     if config.option.markexpr == "exhaustive":
         for item in items:

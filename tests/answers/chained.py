@@ -8,6 +8,5 @@ from tui_host.capture.record import Record
 
 
 def steps_of(call: str, records: Iterable[Record]) -> Sequence[CallStep]:
-    """Return the steps that happened."""
     chain = ChainReader(RecordedWires(records), call).chain()
     return [step for step in chain.steps if step.target is not None] if chain is not None else []

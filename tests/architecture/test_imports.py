@@ -42,7 +42,6 @@ LOADED_ALONE = {"tui_host.capture.exports", "tui_host.opening"}
 
 
 def imported_by(file: Path) -> set[str]:
-    """The modules that one imports as it is loaded."""
     found: set[str] = set()
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Import):
@@ -53,10 +52,8 @@ def imported_by(file: Path) -> set[str]:
 
 
 def test_no_package_imports_its_own_modules() -> None:
-    """The app imports in several threads: one in a package that waits for its module, and one in the module that waits for its package.
-
-    CPython ends one of them with an error, and the app with it. Source: CPython, issue 83065.
-    """
+    """The app imports in several threads: one in a package that waits for its module, and one in the module that waits for its package."""
+    # CPython ends one of them with an error, and the app with it. Source: CPython, issue 83065.
     for file in OURS.rglob("__init__.py"):
         package = ".".join(file.parent.relative_to(OURS.parent).parts)
         own = {name for name in imported_by(file) if name.startswith(f"{package}.")}

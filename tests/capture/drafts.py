@@ -68,7 +68,6 @@ def wait_until(condition: Callable[[], bool], seconds: float = WAIT) -> None:
 
 
 def everything_in(folder: Path) -> bytes:
-    """All bytes of all files, and what is packed in the database."""
     files = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()]
     for path in folder.rglob("tui-host.db"):
         with suppress(OlderFormError):  # a program makes it just now

@@ -19,8 +19,6 @@ EVENT_STREAM = [("content-type", "text/event-stream")]
 
 
 class Wires(Kept):
-    """Both wires of a session, and the ladder over them."""
-
     def __init__(self) -> None:
         super().__init__()
         self.ladder = Ladder()
@@ -80,7 +78,6 @@ def result_of(number: int, text: str = "30", *, failed: bool = False) -> bytes:
 
 
 def whole_turn(wires: Wires) -> None:
-    """A whole turn: asks, decides, calls, tells, answers."""
     first = wires.ask(1)
     first.response(200, EVENT_STREAM)
     first.chunk(b"data: 1\n\n")
@@ -99,7 +96,6 @@ def whole_turn(wires: Wires) -> None:
 
 
 def two_turns() -> Wires:
-    """A whole turn, and a refusal in the next."""
     wires = Wires()
     whole_turn(wires)
     wires.line(b"Listening")

@@ -78,7 +78,6 @@ def killed_after(path: Path, capture: str, count: int) -> int:
 
 
 def record(store: Store, drafts: Iterable[Record], capture: str = "c1", redactor: Redactor | None = None) -> Recorder:
-    """Record drafts in a capture; the recorder stays open."""
     recorder = Recorder(store, redactor or Redactor(), capture=capture, clock=FixedClock())
     for draft in drafts:
         recorder.append(draft)

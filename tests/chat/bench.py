@@ -140,8 +140,6 @@ class Answers(Refuse):
 
 
 class Silent(Refuse):
-    """Shows the questions and waits for ever."""
-
     def __init__(self) -> None:
         self.asked = anyio.Event()
 
@@ -178,7 +176,6 @@ class Bench:
                 yield turn
 
     def speaking(self, dialect: str = "openai", **limits: int) -> None:
-        """Let the provider speak another dialect, and turns have other limits."""
         plain = self.services.provider
 
         async def find(model: ModelRef) -> Provider:
@@ -195,7 +192,6 @@ class Bench:
         return [item for item in self.session.conversation if isinstance(item, kind)]
 
     def notes(self) -> list[str]:
-        """The host's notes and error cards, whole: what, and what to do."""
         return [f"{note.what} / {note.remedy}" for note in self.items(NoteItem)]
 
     def parts(self, kind: type[T]) -> list[T]:
@@ -207,7 +203,6 @@ class Bench:
         return [(each.role, part.text) for each in messages for part in each.parts if isinstance(part, Text)]
 
     def told(self) -> list[str]:
-        """What the model is told of its calls, in order."""
         return [text_of(part) for part in self.parts(ToolResult)]
 
     @property

@@ -157,8 +157,6 @@ async def test_a_rule_for_the_session_answers_the_calls_of_later_portions_too(be
 
 
 class GoesOn(Refuse):
-    """Lets a turn go on beyond its limit, once."""
-
     def __init__(self) -> None:
         self.asked: list[tuple[int, int]] = []
 

@@ -14,7 +14,6 @@ TWO = 'call math.add {"a": 1, "b": 2}\ncall math.multiply {"a":3,"b":4}'
 
 
 def decide(question: Question) -> None:
-    """Edit the sum, reject the product."""
     if question.request.tool.name == "add":
         question.approve(edited=b'{"a":5,"b":5}')
     else:

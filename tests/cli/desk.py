@@ -66,7 +66,6 @@ class Desk:
         return self.program.start(*words, *self.places, terminal=terminal, file_limit=file_limit, env={"MY_KEY": KEY})
 
     def files(self) -> bytes:
-        """Every byte that was left on the disk, also of what is packed."""
         return everything_in(self.data)
 
     def listed(self) -> list[dict[str, JSON]]:
@@ -87,10 +86,8 @@ def calls_of(ended: Ended) -> list[dict[str, JSON]]:
 def desk(
     program: Programs, folder: Path, *answers: Answer, servers: str = NO_SERVER, more: str = ""
 ) -> Generator[Desk]:
-    """A desk in this folder, for its configuration and data.
-
-    The provider says `answers` one after the other; `servers` are their tables, `more` what else stands in the configuration.
-    """
+    """A desk in this folder, for its configuration and data."""
+    # The provider says `answers` one after the other; `servers` are their tables, `more` what else stands in the configuration.
     with peer_in_thread(*answers) as found:
         own = f'[providers.mine]\nbase_url = "{found.url}"\napi_key = "${{MY_KEY}}"\n'
         (folder / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = 240\n')

@@ -25,7 +25,6 @@ def plain(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
 
 
 def answer(place: Desk, *answers: Answer) -> None:
-    """Let the provider say this next."""
     place.provider.answers[:] = answers
 
 
@@ -196,7 +195,6 @@ ACTS = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\x
 
 
 def told(place: Desk) -> list[str]:
-    """What the model is told of its calls in the last request, in order."""
     return [str(message["content"]) for message in place.provider.messages(-1) if message["role"] == "tool"]
 
 
@@ -276,7 +274,6 @@ def test_nothing_foreign_acts_on_a_terminal(program: Programs, tmp_path: Path) -
     clears = "\x1b[2J\x1b]52;c;Y3VybA==\x07\u202e\x9b31m"
 
     async def wish(exchange: Exchange) -> None:
-        """Ask for both tools by the names that they were offered under."""
         names: list[str] = re.findall(r'"name": ?"([^"]+)"', exchange.request.body.decode())
         arguments = json.dumps({"a": clears}, ensure_ascii=False)
         await exchange.send(*asks(*((name, arguments) for name in names), words=clears))

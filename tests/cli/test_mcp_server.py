@@ -36,7 +36,6 @@ async def _told(client: ClientSession, name: str, /, **given: object) -> tuple[s
 
 
 def _recorded(place: Desk) -> tuple[str, str]:
-    """Record a turn with a call, and a turn without one; return the ids of their sessions."""
     place.ask("--allow", "good.echo", "ask the echo")
     place.ask("what else")
     later, first = (str(entry["id"]) for entry in place.listed())

@@ -158,7 +158,6 @@ def test_what_a_killed_program_leaves_ends_by_itself(program: Programs, tmp_path
 
 
 def _waiting_in(pipe: int) -> int:
-    """Bytes that nobody has read yet."""
     return struct.unpack("i", ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 

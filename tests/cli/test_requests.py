@@ -74,7 +74,6 @@ COLOURS = {"type": "object", "properties": {"colour": {"type": "string"}, "size"
 
 
 def form(schema: object) -> list[dict[str, object]]:
-    """Steps of a tool that asks for a form and tells what was answered."""
     params = {"message": "Really?", "requestedSchema": schema}
     return [{"ask": "elicitation/create", "params": params}, {"answers": True}]
 

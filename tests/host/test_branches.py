@@ -29,7 +29,6 @@ def sent(peer: Peer) -> list[object]:
 
 
 def rows(host: Host, session: Session) -> list[int]:
-    """The turns of the inspector's rows that tell of models."""
     assert host.recorder is not None
     host.recorder.flush()
     source = SessionSource(host, session)

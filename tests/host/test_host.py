@@ -40,7 +40,6 @@ DEMO = ModelRef(provider="demo", model="openai")
 def configured(
     folder: Path, url: str = "http://127.0.0.1:9/v1", servers: str = "", other: str = "", **environment: str
 ) -> Settings:
-    """Settings with the provider `mine` at a URL, and one called `other` at another."""
     off = "" if servers else '[servers.off]\ncommand = "true"\nenabled = false\n'
     second = f'[providers.other]\nbase_url = "{other}"\n' if other else ""
     own = f'model = "mine/m"\n[providers.mine]\nbase_url = "{url}"\n'
@@ -71,14 +70,12 @@ async def until(is_so: Callable[[], object]) -> None:
 
 
 async def settled(host: Host) -> Pool:
-    """The host's servers once they are there."""
     assert host.pool is not None
     await host.pool.settled(PATIENCE)
     return host.pool
 
 
 async def asked(host: Host, session: Session, words: str) -> TurnResult:
-    """Send it, wait for the turn's end, and return how it ended."""
     host.send(session, words)
     await until(lambda: not session.busy)
     result = host.turns.result(session)
@@ -314,7 +311,6 @@ async def test_the_demo_model_starts_once_used_and_once_lost(tmp_path: Path, mon
 
 
 def demo_models() -> list[int]:
-    """The demo models that this process has started and that run."""
     found: list[int] = []
     for children in Path("/proc/self/task").glob("*/children"):
         with suppress(OSError):  # a thread or a child that has just ended

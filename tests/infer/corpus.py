@@ -75,7 +75,6 @@ class Talk:
 
     @property
     def system(self) -> str:
-        """Its system prompt."""
         return f"You are an agent below another: {self.number}." if self.task else SYSTEM
 
     def choose_as_others(self, number: int) -> None:
@@ -111,8 +110,6 @@ class Servers:
 
 
 class Host:
-    """One host with its taps, in one world."""
-
     agent = client = ""  # what it calls itself before models, and before servers
 
     def __init__(self, chance: random.Random, name: str, servers: Servers, number: int = 1) -> None:
@@ -131,7 +128,6 @@ class Host:
         self._told: dict[str, str] = {}  # by what was asked
 
     def connect(self) -> None:
-        """Connect to all servers."""
         for server in (name for name in TOOLS if name not in NOT_TAPPED):
             self.servers.open(server, self.connection, self.client)
 

@@ -22,11 +22,9 @@ class Spoken:
     several: bool = True
 
     def request(self, entries: Sequence[Entry], system: str = SYSTEM) -> bytes:
-        """The body of a request."""
         return bodies.DIALECTS[self.name].request(entries, system=system, model=self.model)
 
     def response(self, answer: Answer) -> Sequence[bytes]:
-        """The chunks of its response."""
         dialect = bodies.DIALECTS[self.name]
         return dialect.events(answer) if self.is_streamed else [dialect.whole(answer)]
 
@@ -60,8 +58,6 @@ class Words:
 
 
 class Worded:
-    """A tool protocol of plain text over a dialect."""
-
     def __init__(self, words: Words, dialect: Spoken) -> None:
         self._words = words
         self._dialect = dialect

@@ -25,7 +25,6 @@ NOT_TAPPED = ("web",)
 
 
 def schema_of(server: str, tool: str) -> JSON:
-    """A tool as its server lists it."""
     properties = {name: {"default": value} for name, value in TOOLS[server][tool].items()}
     return {"name": tool, "description": "It does.", "inputSchema": {"type": "object", "properties": {**properties}}}
 
@@ -173,7 +172,6 @@ class Habits:
 
 
 def habits(chance: random.Random, *, is_native: bool, with_ids: bool) -> Habits:
-    """Some host's."""
     is_impatient = chance.random() < 0.3
     return Habits(
         name=chance.choice(NAMINGS) if is_native else PLAIN,

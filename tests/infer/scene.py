@@ -21,22 +21,18 @@ class Scene:
         self.model = self.world.model()
 
     def server(self, name: str, *tools: str) -> ServerTap:
-        """A tap before a server."""
         tap = self.world.server(name)
         tap.start(tools)
         return tap
 
     def asks(self, text: str, *calls: Call) -> None:
-        """A first request and its answer."""
         self.again([User(text)], *calls)
 
     def again(self, entries: Sequence[User | Answer | Results], *calls: Call, text: str = "") -> None:
-        """A request and its answer."""
         self.world.now += 100 * MS
         self.world.run(self.model.answer(OPENAI, self.model.ask(OPENAI, entries), Answer(text, calls)))
 
     def goes_on(self, text: str, calls: Sequence[Call], told: Sequence[tuple[Call, str]]) -> str:
-        """The next request of a conversation."""
         self.world.now += 100 * MS
         return self.model.ask(OPENAI, [User(text), Answer("", calls), Results(told)])
 
@@ -51,12 +47,10 @@ class Scene:
 
 
 def call(name: str, identity: str = "c1") -> Call:
-    """A call of the one set of arguments."""
     return Call(identity, name, SUM)
 
 
 def chat_of(story: Story) -> list[Item]:
-    """The items of a story's chat."""
     chat = Conversation()
     StoryChat(story, chat).tell()
     return list(chat)

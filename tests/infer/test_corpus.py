@@ -19,7 +19,6 @@ COLUMNS = ("links", "certain", "maybe right", "wrong", "maybe wrong", "open")
 
 
 def counted(seeds: Iterable[int], kind: Kind) -> Counter[str]:
-    """Links of worlds by degree."""
     counts = Counter[str]()
     for world in (play(seed, name, kind) for seed in seeds for name in NAMES):
         story, truth = world.story(), world.truth
@@ -52,7 +51,6 @@ def test_where_no_times_are_told_nothing_certain_is_wrong(name: str) -> None:
 
 
 def main() -> None:
-    """Print a line for each kind of world."""
     rows = {kind: counted(range(int(sys.argv[1]), int(sys.argv[2])), kind) for kind in KINDS}
     print(f"{'worlds':10}" + "".join(f"{name:>13}" for name in COLUMNS))
     for name, count in (*rows.items(), ("all", sum(rows.values(), Counter[str]()))):

@@ -52,7 +52,6 @@ def recorded(tmp_path: Path, *titles: str, client: str = "mcp") -> Path:
 
 
 def titles(store: Store) -> list[str]:
-    """The titles of the taps of each story."""
     listed = [story for story in Stories(store).listed() if isinstance(story, TapStory)]
     return sorted(" ".join(tap.title for tap in story.taps) for story in listed)
 
@@ -62,7 +61,6 @@ def by_title(store: Store) -> dict[str, str]:
 
 
 def story_id(tap: str) -> str:
-    """The id of the story that a tap begins."""
     return f"{tap[:-5]}s{tap[-5:]}"
 
 
@@ -139,7 +137,6 @@ def test_of_a_live_tap_the_capture_of_a_recorder_that_died_grows_no_more(tmp_pat
 
 
 def model(*hosts: str) -> str:
-    """What a tap before a model states."""
     return json.dumps({"kind": "llm", "speakers": [{"host": host, "agent": host} for host in hosts]})
 
 
@@ -215,7 +212,6 @@ OPENAI = FORMS["openai"]
 
 
 def ends(status: int, body: bytes, ending: Ending, model: ModelTap, exchange: str) -> None:
-    """An answer that ends like this."""
     draft = Record(wire="llm", kind="response", peer="example", exchange=exchange)
     model.keep(replace(draft, head=Head(status=status, headers=(("content-type", "application/json"),))))
     if body:

@@ -54,7 +54,6 @@ class ModelTap(Tap):
     peer = "example"
 
     def ask(self, form: Form, entries: Sequence[Entry], agent: str = "", system: str = SYSTEM) -> str:
-        """A request; gives the exchange's id."""
         identity = self.exchange()
         head = Head(method="POST", url=form.url, headers=(("content-type", "application/json"), ("user-agent", agent)))
         self._draft("request", identity, head=head, direction="out", data=form.request(entries, system))
@@ -70,7 +69,6 @@ class ModelTap(Tap):
         self._draft("error", exchange, data=Ending(reason="cut by peer").to_bytes())
 
     def answer(self, form: Form, exchange: str, answer: Answer, *, cut: bool = False) -> Generator[int]:
-        """A response, chunk by chunk."""
         self._draft("response", exchange, head=Head(status=200))
         chunks = form.response(answer)
         for chunk in chunks[: len(chunks) // 2] if cut else chunks:
@@ -119,12 +117,10 @@ class ServerTap(Tap):
         return self.ask("tools/call", params, connection)
 
     def ask(self, method: str, params: Mapping[str, JSON], connection: str = "c1") -> tuple[int, int]:
-        """A request: its id and its record."""
         identity = self._ids[connection] = self._ids.get(connection, 0) + 1
         return identity, self.frame("out", {"method": method, "params": dict(params), "id": identity}, connection)
 
     def result(self, identity: int, text: str, *, is_error: bool = False, connection: str = "c1") -> int:
-        """A result's frame, of one text."""
         return self.answer(identity, {"content": [{"type": "text", "text": text}], "isError": is_error}, connection)
 
     def answer(self, identity: int, result: JSON, connection: str = "c1") -> int:
@@ -139,10 +135,9 @@ class ServerTap(Tap):
 
 @dataclass
 class World:
-    """What happens, in the order of true time, and what belongs together.
+    """What happens, in the order of true time, and what belongs together."""
 
-    `words` are those in which a request tells a call's result.
-    """
+    # `words` are those in which a request tells a call's result.
 
     now: int = 0
     records: list[tuple[int, Record]] = field(default_factory=list[tuple[int, Record]])

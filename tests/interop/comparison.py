@@ -77,10 +77,8 @@ the session's last record, and belongs to no turn, so that no export has it."""
 
 
 def compare_pipes(lines: Sequence[Line], server: str, folder: Path, *, goes_on: bool = False) -> None:
-    """A stdio server: each line of its three streams, as `tee.py` wrote them, is a record, and each record is such a line.
-
-    With `goes_on` it writes after the session's last record.
-    """
+    """A stdio server: each line of its three streams, as `tee.py` wrote them, is a record, and each record is such a line."""
+    # With `goes_on` it writes after the session's last record.
     connections = _connections(lines, server)
     starts = sorted(folder.iterdir(), key=lambda entry: int(entry.name))
     assert len(connections) == len(starts) > 0
@@ -102,10 +100,8 @@ def _connections(lines: Sequence[Line], peer: str) -> list[tuple[str, str]]:
 
 
 def compare_exchanges(lines: Sequence[Line], peer: str, relay: Relay, *, after: Sequence[str] = ()) -> None:
-    """An HTTP peer: each exchange on its sockets is one in the export, heads and bodies, and the frames are in the bodies.
-
-    `after` are the methods of requests that each connection makes after the session's last record.
-    """
+    """An HTTP peer: each exchange on its sockets is one in the export, heads and bodies, and the frames are in the bodies."""
+    # `after` are the methods of requests that each connection makes after the session's last record.
     raw = [one for kept in relay.connections for one in exchanges_in(bytes(kept.sent), bytes(kept.answered))]
     for request in chosen(lines, peer=peer, kind="request"):
         records = chosen(lines, peer=peer, capture=request.capture, exchange=request.exchange)

@@ -61,7 +61,6 @@ FETCH_SECONDS = 600
 
 
 def uvx(package: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
-    """The command of a program of PyPI, as a person writes it."""
     # What these tests are about is other people's programs: where their runner is not installed there is nothing to test.
     # They are no part of the gate, which needs none of it.
     if shutil.which("uvx") is None:
@@ -75,7 +74,6 @@ def call_awhile(server: str) -> str:
 
 
 def npx(package: str) -> list[str]:
-    """The command of a program of npm, as a person writes it."""
     if shutil.which("npx") is None:  # as above
         pytest.skip("npx is not installed")
     return ["npx", "-y", f"{package}@{NPM[package]}"]

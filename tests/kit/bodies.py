@@ -97,7 +97,6 @@ def event(value: JSON, name: str = "") -> bytes:
 
 
 def pieces(text: str, size: int = 0) -> Iterator[str]:
-    """Cut a text; nothing of an empty one."""
     return (text[place : place + (size or len(text))] for place in range(0, len(text), size or len(text) or 1))
 
 
@@ -117,7 +116,6 @@ def calls(*fragments: JSON) -> bytes:
 def fragment(
     *, index: int | None = None, wire_id: str | None = None, name: str | None = None, arguments: JSON = None
 ) -> dict[str, JSON]:
-    """A piece of a call of Chat Completions; what is None is left out."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     found: dict[str, JSON] = {"function": function}
     if index is not None:
@@ -191,8 +189,6 @@ class OpenAI:
 
 
 class Responses:
-    """OpenAI's Responses."""
-
     path = "/v1/responses"
 
     def request(self, entries: Entries, *, system: str = SYSTEM, tools: Sequence[Tool] = (), model: str = "m") -> bytes:

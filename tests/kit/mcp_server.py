@@ -222,7 +222,6 @@ class McpScript:
 
 
 def misbehave(step: Message) -> None:
-    """Do to this process what a step says."""
     match step:
         case {"exit": code}:
             os._exit(int(number(code, 0)))

@@ -142,8 +142,6 @@ class Link(ByteStream):
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A request, and the link to answer it on."""
-
     request: Request
     link: Link
 
@@ -158,7 +156,6 @@ class Exchange:
         await self.send(response(body, status=status, kind="", more=more))
 
     async def result(self, result: JSON, **headers: str) -> None:
-        """Answer a request of JSON-RPC."""
         body = rpc(id=self.request.json.get("id"), result=result)
         await self.respond("200 OK", body, Content_Type="application/json", **headers)
 
@@ -224,7 +221,6 @@ def head(status: str = "200 OK", *, kind: str = "text/event-stream", more: str =
 
 
 def response(body: bytes = b"{}", *, status: str = "200 OK", kind: str = "application/json", more: str = "") -> bytes:
-    """A response with a length."""
     typed = f"Content-Type: {kind}\r\n" if kind else ""
     return f"HTTP/1.1 {status}\r\n{typed}Content-Length: {len(body)}\r\n{more}\r\n".encode() + body
 

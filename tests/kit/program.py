@@ -39,14 +39,12 @@ class Ended:
 
     @property
     def json(self) -> dict[str, JSON]:
-        """The one object on standard output."""
         assert self.out.count(b"\n") == 1, self.out
         value: JSON = json.loads(self.out)
         assert isinstance(value, dict)
         return value
 
     def objects(self, name: str) -> list[dict[str, JSON]]:
-        """The objects of a list in that object."""
         found: dict[str, list[dict[str, JSON]]] = json.loads(self.out)
         return found[name]
 
@@ -89,8 +87,6 @@ class Reader:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Running:
-    """A program at work."""
-
     pid: int
     link: socket.socket
     out: Reader

@@ -208,7 +208,6 @@ def test_an_answer_of_ollama_that_is_written_for_eyes_is_read_wherever_it_is_cut
 def back(
     name: str, answer: Message, *, provider: str = PROVIDER, service: str = "", model: str = MODEL
 ) -> dict[str, JSON]:
-    """The answer as the next request tells it."""
     ask = Ask(model=model, messages=(user("x"), answer, answered(answer)))
     request = dialect(name).write(ask, Target(provider=provider, service=service))
     return json.loads(request.body)[request.growing][1]

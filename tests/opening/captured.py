@@ -49,7 +49,6 @@ class Seen(Intake):
 
 
 def read(data: bytes | str, name: str = "math.log") -> tuple[list[Record], FileWires]:
-    """The records of a file, and what its reader says of it."""
     file = in_utf_8(name, data if isinstance(data, bytes) else data.encode(), NOW_NS)
     wires = FileWires(intake := Seen(), Place(session="s1"))
     next(read for begins, most, read in FORMATS if len(file.data) <= most and begins.match(file.head))(file, wires)

@@ -17,7 +17,6 @@ SESSION = "20261121-134501-x7k2q"
 
 
 def exported(store: Store, session: str) -> bytes:
-    """The lines of a session as they were recorded."""
     return b"".join(FORMATS["jsonl"].export(store, store.sessions.find(session)))
 
 
@@ -34,13 +33,11 @@ def whole(store: Store, session: str) -> WholeStory:
 
 
 def links(store: Store, session: str) -> list[str]:
-    """How the calls of a story are joined."""
     records = [record for record, _ in whole(store, session).session_records("") if record.kind == "link"]
     return [json.loads(record.data)["relation"] for record in records]
 
 
 def chat(store: Store, session: str) -> list[tuple[str, str]]:
-    """The kinds of the items of a session's chat, and what they say."""
     info, source = exported_session(store, session)
     items = [json.loads(text) for text in source.session_items(info.id)]
     return [(each["item"], each.get("text") or each.get("what") or each.get("result")) for each in items]

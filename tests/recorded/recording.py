@@ -81,10 +81,8 @@ def quoted(value: JSON) -> str:
 
 
 async def play(host: Host, story: Story) -> Record:
-    """Have the turns of a story in a new session; the request that comes next.
-
-    Each turn begins once the servers are there, their lists are read, and the time in the system prompt is another.
-    """
+    """Have the turns of a story in a new session; the request that comes next."""
+    # Each turn begins once the servers are there, their lists are read, and the time in the system prompt is another.
     session = host.sessions.new()
     host.sessions.take_profile(session, story.name)
     pool = host.pool

@@ -17,21 +17,11 @@ PIECE = 12
 
 @dataclass(frozen=True, slots=True)
 class Says:
-    """An answer.
-
-    Attributes:
-        words: Its text.
-        asks: Its calls: names as the request has them, and arguments.
-        first: Seconds until its first byte.
-        seconds: Seconds that its events take.
-        refuses: Answer with 429, and this many seconds to wait.
-    """
-
     words: str = ""
-    asks: Sequence[tuple[str, str]] = ()
-    first: float = 1.0
-    seconds: float = 0.8
-    refuses: float = 0
+    asks: Sequence[tuple[str, str]] = ()  # names as the request has them, and arguments
+    first: float = 1.0  # seconds until its first byte
+    seconds: float = 0.8  # that its events take
+    refuses: float = 0  # with 429, and this many seconds to wait
 
     def answer(self, earlier: Sequence[bytes], request: bytes) -> Answer:
         offered = [mapping(mapping(tool)["function"]) for tool in json.loads(request).get("tools", ())]
@@ -53,7 +43,6 @@ class Says:
 
 
 def scripted(said: Sequence[Says], pace: float) -> Sequence[Script]:
-    """The answers of one provider, at this pace."""
     earlier: list[bytes] = []
 
     def script(says: Says) -> Script:

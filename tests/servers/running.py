@@ -41,8 +41,6 @@ END_SECONDS = 45
 
 
 class Running:
-    """A pool that runs, with its records."""
-
     def __init__(self, pool: Pool, recorder: Recorder, told: list[tuple[str, Turning]]) -> None:
         self.pool = pool
         self.recorder = recorder
@@ -103,7 +101,6 @@ def hostile(name: str, mode: str, argument: str = "", *, timeout: float = 60.0) 
 
 
 def scripted(name: str, script: Mapping[str, object], **more: object) -> ServerSpec:
-    """A program that plays a script of `tests/kit/mcp_server.py`."""
     return over_stdio(name, mcp_server(script).argv, **more)
 
 
@@ -163,7 +160,6 @@ def _zygote() -> Path:
 
 
 def sdk_command(*words: object, program: Path | str = SDK_SERVER) -> list[str]:
-    """The command of a server made with the SDK, which is imported once for all of them."""
     return [sys.executable, "-S", "-E", str(FORKED_SERVER), str(_zygote()), str(program), *map(str, words)]
 
 
@@ -179,7 +175,6 @@ def fork_bundled_servers() -> None:
 
 
 def sdk_configured(name: str, *, program: Path = SDK_SERVER) -> str:
-    """The table of such a server over stdio in a configuration."""
     command, *words = sdk_command("stdio", program=program)
     return f"[servers.{name}]\ncommand = {json.dumps(command)}\nargs = {json.dumps(words)}\n"
 

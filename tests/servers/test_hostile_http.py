@@ -32,8 +32,6 @@ def bomb(begin: bytes, size: int, kind: str) -> Script:
 
 
 def in_json(status: str, **members: JSON) -> Script:
-    """Answer the call with a JSON-RPC message of these members."""
-
     async def script(asked: Exchange) -> None:
         await asked.respond(status, rpc(id=asked.request.json["id"], **members), Content_Type="application/json")
 
@@ -41,7 +39,6 @@ def in_json(status: str, **members: JSON) -> Script:
 
 
 def once(answer: Answer) -> Script:
-    """Answer so the first time alone, and then as usual."""
     left, usual = [answer], mcp_http(FINE)
 
     async def script(asked: Exchange) -> None:

@@ -15,8 +15,6 @@ FILE = "KEYRING_OF_TESTS"
 
 
 class Kept(KeyringBackend):
-    """Works."""
-
     priority = 1  # pyright: ignore[reportAssignmentType] - the library's own way
 
     @override
@@ -47,8 +45,6 @@ class PlaintextKeyring(Kept):
 
 
 class Locked(Kept):
-    """Nobody unlocks it."""
-
     @override
     def get_password(self, service: str, username: str) -> str | None:
         raise KeyringLocked("Failed to unlock the collection!")

@@ -29,7 +29,6 @@ def read(folder: Path, text: str = "", environment: Mapping[str, str] = NOTHING)
 
 
 def refused(folder: Path, text: str, environment: Mapping[str, str] = NOTHING) -> list[str]:
-    """The lines that refuse a configuration."""
     with pytest.raises(SettingsError) as caught:
         read(folder, text, environment)
     return [str(mistake) for mistake in (caught.value, *caught.value.more)]

@@ -54,7 +54,6 @@ class Terminal:
     # Doing.
 
     def type(self, keys: str, *shown: str) -> None:
-        """Type these, and read until these words are shown."""
         os.write(self._master, keys.encode())
         if shown:
             self.until_shown(*shown)
@@ -168,10 +167,8 @@ def program(
     environment: Mapping[str, str] | None = None,
     is_controlling: bool = True,
 ) -> Generator[Terminal]:
-    """The app with its data in this folder; whatever of it is left at the end of the block is ended.
-
-    `command` is what Python runs, the module `tui_host` without it; with `is_controlling` the kernel tells the program when the terminal is gone.
-    """
+    """The app with its data in this folder; whatever of it is left at the end of the block is ended."""
+    # `command` is what Python runs, the module `tui_host` without it; with `is_controlling` the kernel tells the program when the terminal is gone.
     file = folder / "config.toml"
     file.write_text(config)
     words = ("--config", str(file), "--data-dir", str(folder / "data"))
@@ -195,7 +192,6 @@ class Process(NamedTuple):
 
 
 def processes() -> dict[int, Process]:
-    """Every process that is no zombie, by its id."""
     columns = "pid=,ppid=,stat=,lstart=,args="
     run = subprocess.run(["ps", "-A", "-ww", "-o", columns], capture_output=True, text=True, check=True)  # noqa: S607
     table: dict[int, Process] = {}
@@ -214,10 +210,8 @@ class Family:
         self._started: dict[int, str] = {}
 
     def look(self) -> dict[int, str]:
-        """Learn of those that are there now; all that were ever seen and still are, with their command lines.
-
-        A command line is the one of this look: between fork and exec a child still has that of its parent.
-        """
+        """Learn of those that are there now; all that were ever seen and still are, with their command lines."""
+        # A command line is the one of this look: between fork and exec a child still has that of its parent.
         table = processes()
         parents = {self._root, *self._living(table)}
         while new := {pid for pid, found in table.items() if found.parent in parents and pid not in parents}:

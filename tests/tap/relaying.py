@@ -138,13 +138,11 @@ def request(
     more: bytes = b"",
     kind: bytes = b"application/json",
 ) -> bytes:
-    """A request as most clients send it, for a connection that ends with it."""
     head = b"POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\n" % (target, host, kind)
     return head + more + b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body)
 
 
 def origin_of(asked: bytes) -> bytes:
-    """The origin that a request's head asks, which is the upstream's own."""
     return b"http://" + asked.partition(b"Host: ")[2].partition(b"\r\n")[0]
 
 

@@ -141,7 +141,6 @@ def sessions(folder: Path) -> Sequence[SessionInfo]:
 
 
 def records(folder: Path) -> list[Record]:
-    """What was recorded of the only session."""
     with stored(folder) as store:
         return [record for record, _ in store.session_records(store.sessions.find("last").id)]
 

@@ -231,7 +231,6 @@ class Inspecting(App[None]):
         self.escapes += 1
 
     async def reach(self, pilot: Pilot[None], keys: str, *wanted: str | Callable[[], bool]) -> None:
-        """Press keys, named between blanks, and wait for the words that they lead to, or until it is so."""
         await pilot.press(*keys.split())
         await until(pilot, lambda: all(it in self.text if isinstance(it, str) else it() for it in wanted))
 

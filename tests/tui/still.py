@@ -265,7 +265,6 @@ Run = tuple[str, Look]
 
 
 def runs_of(app: App[int], region: Region | None = None) -> list[list[Run]]:
-    """What stands on the screen, or in a region of it."""
     colours = app.theme_variables
     blank = Look(fore=colours["foreground"], back=colours["background"])
     place = region or app.size.region

@@ -51,8 +51,6 @@ def question(
 
 
 class Asking:
-    """The app with calls that wait, in the chat alone."""
-
     def __init__(self, app: Running, questions: Sequence[Question]) -> None:
         self.app = app
         self.questions = questions
@@ -72,7 +70,6 @@ class Asking:
             await self.app.press(key)
 
     async def write(self, text: str) -> None:
-        """Replace what stands in the field."""
         field = self.app.focused
         assert isinstance(field, TextArea)
         field.load_text(text)
@@ -93,7 +90,6 @@ class Asking:
 
     @property
     def said(self) -> str:
-        """Its words and its keys, without lines."""
         return " ".join(f"{self.text}\n{self.app.text_in(self.app.main.query_one('#keys'))}".replace("│", " ").split())
 
     @property

@@ -325,7 +325,6 @@ def test_what_is_odd_about_an_address_is_pointed_out(text: str, host: str, words
 
 
 async def form_of(app: Running, label: str) -> None:
-    """Press `t` on a line of the server's sheet."""
     view = app.app.screen.query_one(PageLines)
     view.focus()
     await app.until(lambda: any(label in view.draw(number).text for number in range(view.line_count())))
@@ -456,7 +455,6 @@ async def at(app: Running, words: str) -> None:
 
 
 async def sends(app: Running) -> None:
-    """Press enter, and wait for the end of the turn that it begins."""
     turn = app.session.turn
     await app.reach("enter", lambda: app.session.turn > turn)
     await app.until_idle()

@@ -13,7 +13,6 @@ def branched(app: Running) -> list[str]:
 
 
 async def to_chat(app: Running, text: str) -> None:
-    """Go to the item of the chat that says something."""
     app.transcript.focus()
     items = list(app.session.conversation)
     app.transcript.current = next(at for at, item in enumerate(items) if getattr(item, "text", "").startswith(text))

@@ -158,7 +158,6 @@ async def test_keys_part_and_join_a_frame_and_a_call_and_a_tap_and_its_story(tmp
         await app.until(lambda: any(row.method == "tools/call" for row in app.inspector_source.ladder.rows))
 
         async def choose(state: str) -> None:
-            """Join or part; that has the story read anew."""
             await app.until(lambda: app.inspector_source.is_settled and not app.inspector_source.is_stale)
             call = next(row.number for row in app.inspector_source.ladder.rows if row.method == "tools/call")
             await app.until(lambda: app.inspector.ladder.select(call))  # the list may be drawn later than it is read

@@ -33,8 +33,6 @@ def whole(app: Still) -> Cells:
 
 
 class Terminal:
-    """What a terminal shows: each update of the app upon those before."""
-
     def __init__(self, app: Still) -> None:
         self.cells = whole(app)
         self.updates: list[ExactUpdate] = []

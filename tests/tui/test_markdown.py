@@ -19,8 +19,6 @@ from tui_host.tui.widgets.transcript.items import ItemPart, Items
 
 
 class Growing(Items):
-    """A text as blocks, which may grow."""
-
     def __init__(self, width: int, text: str = "", *, final: bool = False) -> None:
         super().__init__(Conversation(), str)
         self.text, self.is_final, self.blocks = text, final, Blocks(self)

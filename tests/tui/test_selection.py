@@ -90,8 +90,6 @@ async def test_a_drag_beyond_the_edge_scrolls_and_goes_on() -> None:
 
 
 class Reading(App[None]):
-    """A detail."""
-
     def __init__(self, page: Page) -> None:
         super().__init__()
         self.view = PageLines()

@@ -26,10 +26,8 @@ _press, _pause, _wait_for_screen = Pilot.press, Pilot.pause, Pilot._wait_for_scr
 
 
 async def settled(app: App[object]) -> None:
-    """Wait until every message has been handled, what was put off to the next frame is done, and that frame is painted.
-
-    What waits for a time to pass, for a thread or for another process has not come by then.
-    """
+    """Wait until every message has been handled, what was put off to the next frame is done, and that frame is painted."""
+    # What waits for a time to pass, for a thread or for another process has not come by then.
     with anyio.fail_after(PATIENCE):
         while not _is_over(app):
             if getattr(asyncio.get_running_loop(), "_ready", ()):  # the loop has something to do now

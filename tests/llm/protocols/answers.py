@@ -80,7 +80,6 @@ class Reading:
 def read(
     name: str, answer: str, cuts: Iterable[int] = (), *, stop: Stop = "end", tools: Sequence[ToolSpec] = TOOLS
 ) -> Reading:
-    """Read an answer that comes in deltas cut at these places."""
     places = sorted({0, len(answer), *(cut for cut in cuts if 0 < cut < len(answer))})
     body = answer.encode("utf-8", "surrogatepass")
     fold = Fold(provider="p", model="m", call_id=str)

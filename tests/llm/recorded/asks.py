@@ -61,7 +61,6 @@ def written(name: str, ask: Ask, provider: str = PROVIDER) -> bytes:
 
 
 def answered(message: Message, *more: Text | Image) -> Message:
-    """A result for each call of an answer; what is more stands in the first."""
     results = [
         ToolResult(call=call, content=(Text(text=f"{number + 20} C"), *(more if not number else ())))
         for number, call in enumerate(calls_of(message))
