@@ -14,7 +14,6 @@ from tui_host.capture.recorder import SystemClock
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.store import Store
 
-WAIT = 90.0
 SESSION = "20261121-134501-x7k2q"
 
 
@@ -60,7 +59,7 @@ def llm(
     return replace(draft, exchange=exchange, head=head, data=data)
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = WAIT) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 90.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not come true in time"

@@ -16,10 +16,9 @@ from tui_host.capture.link import Link, read_link
 from tui_host.capture.record import NOWHERE, Place
 
 NAMES = "id method params result error name arguments progressToken progress requestId _meta data content isError tools"
-METHODS = ["tools/call", "notifications/progress", "notifications/message", "ping"]
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 MESSAGES = st.recursive(
-    SCALARS | st.sampled_from(METHODS),
+    SCALARS | st.sampled_from(["tools/call", "notifications/progress", "notifications/message", "ping"]),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES.split()), inner, max_size=6),
 )
 

@@ -95,7 +95,6 @@ def text(data: bytes) -> str:
 
 
 PNG = text(head_of_png())
-LINES_OF_PNG = "\n".join(PNG[place : place + 20] for place in range(0, len(PNG), 20))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +104,7 @@ LINES_OF_PNG = "\n".join(PNG[place : place + 20] for place in range(0, len(PNG),
         ("image/jpg", text(jpeg(3, 4)), "image/jpeg"),
         ("image/png; charset=binary", PNG, "image/png"),
         ("", PNG, "image/png"),
-        ("image/png", LINES_OF_PNG, "image/png"),
+        ("image/png", "\n".join(PNG[place : place + 20] for place in range(0, len(PNG), 20)), "image/png"),
         ("image/png", f"data:image/png;base64,{PNG}", "image/png"),
         ("image/gif", text(b"GIF89a\x02\0\x02\0"), "image/gif"),
         ("IMAGE/WEBP", text(b"RIFF\0\0\0\0WEBPVP8 "), "image/webp"),

@@ -15,8 +15,6 @@ from tests.kit.peer import Answer, Exchange, hangs, head
 from tests.kit.program import Ended, Programs
 from tui_host.errors import JSON
 
-KEYS = ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
-
 
 @pytest.fixture(scope="module")
 def plain(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generator[Desk]:
@@ -53,7 +51,7 @@ def test_a_turn_that_is_done_is_one_object(plain: Desk) -> None:
     (request,) = plain.provider.requests[before:]  # and none outside the turn
     assert request.data.startswith(b"POST /v1/chat/completions HTTP/1.1\r\n")
     found = ended.json
-    assert list(found) == KEYS
+    assert list(found) == ["session", "turn", "answer", "stop", "steps", "calls", "usage", "error"]
     assert (ended.code, ended.err) == (0, "")
     assert plain.listed()[0]["id"] == found["session"]
     assert list(found.values())[1:] == [1, "all good", "done", 1, [], {"input": 12, "output": 7}, None]

@@ -109,14 +109,11 @@ def test_exported_servers_keep_references_and_hold_no_secret(place: Desk) -> Non
     assert "servers.a holds a secret itself (API_KEY); it is exported as ${API_KEY}" in ended.err
 
 
-ADDRESS = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+")
-
-
 def log_in(place: Desk) -> Ended:
     """As a person: take the address from standard error, and go where the authorization server sends the browser."""
     running = place.start("servers", "login", "guarded", terminal=True)
     running.until_shown("gives up")
-    found = ADDRESS.search(running.out.data)
+    found = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+").search(running.out.data)
     assert found is not None
     back = visit(found[0].decode())
     assert back is not None

@@ -13,7 +13,6 @@ from tests.demo.running import model_at
 from tests.kit.program import Programs
 
 AGENT = (sys.executable, str(Path(__file__).with_name("agent.py")))
-SLEEPS = (sys.executable, "-c", "import time\nprint('up', flush=True)\ntime.sleep(90)")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +46,7 @@ def test_a_signal_reaches_the_command_and_the_tap_ends_as_the_command_does(
     program: Programs, model: str, tmp_path: Path, number: signal.Signals
 ) -> None:
     words = ("tap", "run", "--data-dir", tmp_path, "--llm-env", "AGENT_URL", "--upstream", model, "--")
-    running = program.start(*words, *SLEEPS)
+    running = program.start(*words, sys.executable, "-c", "import time\nprint('up', flush=True)\ntime.sleep(90)")
     running.until(lambda: b"up" in running.out.data, "the command")
     running.signal(number)
     ended = running.wait()

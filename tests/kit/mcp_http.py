@@ -13,9 +13,6 @@ from collections.abc import Mapping
 from tests.kit.mcp_server import McpScript, Message
 from tests.kit.peer import Answer, Exchange, Script, give, response
 
-NOT_ALLOWED = response(b"", status="405 Method Not Allowed", kind="")
-ACCEPTED = response(b"", status="202 Accepted", kind="")
-
 
 def mcp_http(script: Mapping[str, object], **by_hand: Answer) -> Script:
     state = McpScript(script)
@@ -26,9 +23,9 @@ def mcp_http(script: Mapping[str, object], **by_hand: Answer) -> Script:
         if given is not None:
             await give(given, exchange)
         elif request.method != "POST":
-            await exchange.send(NOT_ALLOWED)
+            await exchange.send(response(b"", status="405 Method Not Allowed", kind=""))
         elif not request.rpc or "id" not in request.json:
-            await exchange.send(ACCEPTED)
+            await exchange.send(response(b"", status="202 Accepted", kind=""))
         else:
             frames: list[Message] = []
             state.send = frames.append

@@ -40,7 +40,6 @@ from typing import TypeGuard
 
 Message = dict[str, object]
 HANDSHAKE, DISCOVER = "2025-11-25", "2026-07-28"
-ENVELOPE: Message = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 LISTS = {f"{each}/list": each for each in ("tools", "resources", "prompts")}
 LISTS["resources/templates/list"] = "resourceTemplates"
 
@@ -147,7 +146,7 @@ class McpScript:
 
     def _result(self, message: Mapping[str, object], result: object) -> None:
         if is_object(result) and self.script.get("era", "handshake") != "handshake":
-            result = {**ENVELOPE, **result}
+            result = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private", **result}
         self.send({"jsonrpc": "2.0", "id": message.get("id"), "result": result})
 
     def _play_one(self, step: Message, message: Mapping[str, object]) -> None:

@@ -236,14 +236,13 @@ async def test_a_certificate_that_nobody_signed_is_refused_unless_it_is_named(tm
     assert (len(there.requests), fold.stop) == (1, "tools")
 
 
-TAGS = b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}'
 LIST = b'{"object":"list","data":[{"id":"qwen3:8b","object":"model"}]}'
 
 
 async def test_servers_that_list_models_are_found_and_none_that_hangs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_host.llm.probe._SECONDS", 1)  # a busy machine takes longer than a start has time for
     async with (
-        peer([head(kind="application/json"), TAGS]) as tags,
+        peer([head(kind="application/json"), b'{"models":[{"name":"qwen3:8b","model":"qwen3:8b"}]}']) as tags,
         peer([head(kind="application/json"), LIST]) as lists,
         peer(hangs()) as hanging,
     ):

@@ -50,13 +50,10 @@ def test_entries_are_put_in_order_of_time_unless_they_are_many(monkeypatch: pyte
     assert in_order == sorted(as_they_stand) != as_they_stand
 
 
-LATIN = "Echo: 世界".encode().decode("latin-1")
-
-
 @pytest.mark.parametrize(
     ("text", "more", "body"),
     [
-        (LATIN, {}, "Echo: 世界".encode()),
+        ("Echo: 世界".encode().decode("latin-1"), {}, "Echo: 世界".encode()),
         ("Echo: 世界", {"size": 12}, "Echo: 世界".encode()),
         ("café", {"size": 4}, "café".encode()),
         ("Ã©", {"size": 4}, "Ã©".encode()),  # so many bytes are these characters

@@ -43,7 +43,6 @@ def content(*blocks: object) -> dict[str, object]:
 TEXT = {"type": "text", "text": "x"}
 BROKEN = [{"name": "no-schema"}, {"inputSchema": {"type": "object"}}, 7, tool("bad", inputSchema="text")]
 TASK = tool("tasks", execution={"taskSupport": "required"})
-PATTERN = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}
 READS, SENDS = (tool("echo", description=words) for words in ("Reads a file.", "Sends a file to me."))
 FUTURE = {"protocolVersion": "2099-01-01", "capabilities": {}, "serverInfo": {"name": "hostile", "version": "1"}}
 ODD = content({"type": "hologram", "depth": 3}, {"type": "text"}, {"type": "text", "text": "and this"})
@@ -85,7 +84,7 @@ MODES: Mapping[str, Callable[[str], Script]] = {
     "odd-blocks": lambda _: calls({"result": ODD}),
     "hostile-schema": lambda _: script(
         {"tools/call": [{"result": {**content(TEXT), "structuredContent": {"a": "a" * 40 + "!"}}}]},
-        {"tools": [tool("echo", outputSchema=PATTERN)]},
+        {"tools": [tool("echo", outputSchema={"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}})]},
     ),
     "id-as-text": lambda _: calls({"text": "an id as text", "id": "text"}),
     "twice": lambda _: calls({"text": "first"}, {"text": "second"}),

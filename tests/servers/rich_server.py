@@ -21,14 +21,13 @@ def png(width: int, height: int, *, claims: tuple[int, int] | None = None) -> by
 
 
 RED = base64.b64encode(png(4, 4)).decode()
-SOUND = base64.b64encode(b"RIFF0000WAVE").decode()
 PAGE = "<!doctype html><b>a page</b>"
 NOTES = {"note://one": "the first note", "note://two": "the second note"}
 COUNT: JSON = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 CONTENTS: JSON = [
     {"type": "text", "text": "here is everything"},
     {"type": "image", "data": RED, "mimeType": "image/png", "annotations": {"audience": ["user"], "priority": 0.5}},
-    {"type": "audio", "data": SOUND, "mimeType": "audio/wav"},
+    {"type": "audio", "data": base64.b64encode(b"RIFF0000WAVE").decode(), "mimeType": "audio/wav"},
     {"type": "resource", "resource": {"uri": "note://one", "mimeType": "text/plain", "text": "the first note"}},
     {"type": "resource_link", "uri": "note://two", "name": "two", "size": 15},
     {"type": "hologram", "depth": 3},

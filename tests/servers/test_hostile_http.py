@@ -55,7 +55,6 @@ async def outcome(running: Running, name: str) -> str:
 
 
 IN_JSON, ZIPPED = {"Content_Type": "application/json"}, {"Content_Encoding": "gzip"}
-MANY_PARTS: JSON = {"content": [{"type": "text", "text": "a"}] * 30_000}
 PAGE = b"<html><script>var x = 1;</script><body><h1>Sign in to \x1b[2JHotel WiFi</h1></body></html>"
 MOVED = "307 Temporary Redirect"
 NO_MESSAGE = "the answer was lost: the answer is no JSON-RPC message; the tool may have run$"
@@ -85,7 +84,7 @@ FAULTS: dict[str, tuple[Answer, str]] = {
     "an error": (in_json("400 Bad Request", error={"code": -32602, "message": "no such city"}), "no such city"),
     "no JSON": (answering("200 OK", b'{"jsonrpc":"2.0",', **IN_JSON), NO_MESSAGE),
     "a batch": (answering("200 OK", b'[{"jsonrpc":"2.0","id":1,"result":{}}]', **IN_JSON), NO_MESSAGE),
-    "many parts": (in_json("200 OK", result=MANY_PARTS), "parts or more"),
+    "many parts": (in_json("200 OK", result={"content": [{"type": "text", "text": "a"}] * 30_000}), "parts or more"),
     "a compressed stream": (  # it would be 30 MB of one line where the SDK unpacked it
         bomb(b"data: ", 30_000_000, "text/event-stream; charset=utf-8"),
         r"its event stream is compressed \(gzip\); we asked for identity",

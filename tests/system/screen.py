@@ -15,7 +15,6 @@ _SEQUENCE = re.compile(
 )
 _COVERED = "\0"
 """The second cell of a wide character."""
-_MODE = re.compile(r"\?([0-9;]+)([hl])")
 
 
 @dataclass(slots=True)
@@ -100,7 +99,7 @@ class Screen:
 
     def _obey(self, sequence: str) -> None:
         final = sequence[-1]
-        mode = _MODE.fullmatch(sequence)
+        mode = re.compile(r"\?([0-9;]+)([hl])").fullmatch(sequence)
         if mode is not None:
             for number in map(int, mode[1].split(";")):
                 if mode[2] == "h":

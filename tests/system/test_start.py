@@ -121,13 +121,10 @@ def test_an_interrupt_while_it_loads_ends_it_with_130_and_without_a_word(tmp_pat
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, b"", b"")
 
 
-CANARIES = ("argparse", "json", "asyncio", "mcp", "anyio", "tui_host")
-
-
 def test_modules_in_the_working_directory_are_run_by_nobody(tmp_path: Path) -> None:
     here = tmp_path / "cloned"
     here.mkdir()
-    for name in CANARIES:
+    for name in ("argparse", "json", "asyncio", "mcp", "anyio", "tui_host"):
         (here / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'a').write('{name} ')\nraise SystemExit\n")
     config = tmp_path / "config.toml"
     config.write_text('servers.math.bundled = "math"\nlimits.connect_wait = 240\n')

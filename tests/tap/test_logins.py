@@ -38,11 +38,8 @@ def asked(target: str, method: bytes = b"GET") -> MessageHead:
     return read_request(b"%s %s HTTP/1.1\r\nHost: a\r\n\r\n" % (method, target.removeprefix(OWN).encode()))
 
 
-UPSTREAM = Upstream("https://mcp.example/mcp", {})
-
-
 def before() -> TapPlaces:
-    return TapPlaces(UPSTREAM, OWN, print)
+    return TapPlaces(Upstream("https://mcp.example/mcp", {}), OWN, print)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from tui_host.capture.exports.jsonl_export import record_line
 
 CALL = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"a":1}}}'
 RESULT = b'{"jsonrpc":"2.0","id":%d,"result":{"content":[]}}'
-INITIALIZE = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
 GET = b"GET %s HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nAccept-Encoding: gzip\r\nConnection: close\r\n\r\n"
 STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n"
 NAMED = (b"ORIGIN/messages?session_id=1", b"/messages?session_id=1", b"https://other.example/m", b"ORIGINX/m")
@@ -49,7 +48,7 @@ async def test_two_clients_with_the_same_ids_are_two_connections() -> None:
             await stream.send(answer(RESULT % 7))
 
     async with peer(connection=script) as up, relaying(up.origin + "/mcp", is_mcp=True) as relay:
-        begun = [(INITIALIZE, b"")] * 2
+        begun = [(b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}', b"")] * 2
         for body, more in (*begun, *((CALL % 7, b"Mcp-Session-Id: %s\r\n" % session) for session in (b"two", b"one"))):
             await relay.ask(request(relay.host, target=b"/mcp", body=body, more=more))
     frames = [(record.connection, record.malformed) for record in relay.records("frame")]

@@ -12,7 +12,6 @@ from tui_host.llm.protocols.table import protocol
 ONE = [("math__add", SUM)]
 SEVERAL = ("cherry", "hermes")
 protocols = pytest.mark.parametrize("name", PLAIN)
-NOT_JSON = "the arguments are not JSON: Expecting property name enclosed in double quotes, line 1, column 2"
 
 
 def all_ways(name: str, answer: str, *, stop: Stop = "end") -> Reading:
@@ -67,7 +66,7 @@ def test_values_are_taken_as_they_are(name: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
-        ("{'a': 6}", NOT_JSON),
+        ("{'a': 6}", "the arguments are not JSON: Expecting property name enclosed in double quotes, line 1, column 2"),
         ('{"a": 6, "b": 5,}', "line 1, column"),
         ('{"a": NaN}', "NaN is no JSON value"),
         ('["a"]', "no JSON object but '[\"a\"]'"),

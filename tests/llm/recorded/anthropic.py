@@ -106,7 +106,6 @@ def whole() -> bytes:
 
 
 NO_RECIPES: JSON = {"category": "bio", "explanation": "no recipes"}
-DETAILED: JSON = {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}}
 THIRD: JSON = {"type": "thinking", "thinking": "", "signature": "Third"}
 
 RECORDED = Recorded(
@@ -126,7 +125,7 @@ RECORDED = Recorded(
         body=began(COUNTS)
         + words()
         + finished("end_turn", {"output_tokens": 40})
-        + finished("end_turn", DETAILED)
+        + finished("end_turn", {"output_tokens": 48, "output_tokens_details": {"thinking_tokens": 16}})
         + STOP,
         usage=replace(BEFORE, output_total=48, reasoning=16),
     ),
