@@ -170,14 +170,23 @@ class Running:
     async def until_told(self, words: str) -> None:
         await self.until(lambda: not words or any(words in message for message in self.told))
 
+    def asks(self) -> bool:
+        return (it := self.approval) is not None and it.is_armed and it.current.open
+
     async def until_asked(self) -> None:
-        await self.until(lambda: (it := self.approval) is not None and it.is_armed and it.current.open)
+        await self.until(self.asks)
 
     async def decide(self, key: str) -> None:
         await self.until_asked()
         waiting = list(self.session.open_questions())
         await self.press(key)
         await self.until(lambda: any(not question.open for question in waiting))
+
+    async def answer(self, *keys: str) -> None:
+        """Decide by these keys, one after the other, and wait for the end of the turn."""
+        for key in keys:
+            await self.decide(key)
+        await self.until_idle()
 
     async def until_idle(self) -> None:
         await self.until(lambda: not self.session.busy and self.approval is None)

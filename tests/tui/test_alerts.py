@@ -32,8 +32,7 @@ async def test_a_call_that_waits_is_told_once_while_nobody_looks_and_the_header_
         written: list[str] = []
         there = alerts_of(app, written, TERM="foot")
         await app.until_ready()
-        await app.send(TITLE)
-        await app.until_asked()
+        await app.send(TITLE, app.asks)
         there.look()
         assert not written  # it does not wait long
         app.session.activity = replace(app.session.activity, since=app.session.activity.since - alerts.WAITING_SECONDS)

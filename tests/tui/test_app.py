@@ -31,14 +31,11 @@ def answer(app: Running) -> AnswerItem:
 
 async def test_one_key_asks_and_one_key_approves_and_every_byte_is_the_same_everywhere(app: Running) -> None:
     await app.until(lambda: app.lines[2].startswith(f" 1  {SUM}"))
-    await app.press("1")
-    await app.until_asked()
+    await app.reach("1", app.asks)
     assert "Approve 1 call?" in app.text
     assert "math.multiply" in app.text
     assert app.main.query_one("#talk").disabled
-    for _ in range(3):
-        await app.decide("y")
-    await app.until_idle()
+    await app.answer(*"yyy")
     await app.until_shown("18.5", "3 calls", "approved once, by you")
     assert app.focused is app.prompt
     # What was decided is what was sent, what is kept, and what the inspector shows.
@@ -92,8 +89,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
 
 
 async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(app: Running) -> None:
-    await app.send('call math.add {"a": 1, "b": 1}')
-    await app.until_asked()
+    await app.send('call math.add {"a": 1, "b": 1}', app.asks)
     await app.reach("A", "Press A again")
     assert calls(app)[0].state == "waiting"
     await app.until_asked()
@@ -103,8 +99,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.until_idle()
     assert calls(app)[1].by == "rule"
     await app.send('call math.subtract {"a": 2, "b": 2}')
-    await app.decide("n")  # another tool asks
-    await app.until_idle()
+    await app.answer("n")  # another tool asks
     app.session.policy.grants.append(other := replace(app.session.policy.grants[0], tool="subtract"))
     await app.send("/rules", "> allow math.add", "allow math.subtract", "delete, twice take back")
     await app.reach("delete", "delete again: take this rule back")
@@ -115,8 +110,7 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.reach("delete", lambda: app.session.policy.grants == [other])
     await app.reach("escape", lambda: app.app.screen is app.main)
     await app.send('call math.add {"a": 3, "b": 3}')
-    await app.decide("n")
-    await app.until_idle()
+    await app.answer("n")
 
 
 async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Running) -> None:
@@ -199,8 +193,7 @@ async def test_under_a_hundred_columns_chat_and_inspector_take_turns_and_a_quest
     assert app.focused is app.approval
     await resize(app, NARROW)
     await app.until_shown("Approve 1 call?", '"b": 2', "all shown", "y/a once", "esc esc stop")
-    await app.decide("y")
-    await app.until_idle()
+    await app.answer("y")
     assert app.focused is app.prompt
     await app.until_shown("approved once · you")
     await resize(app, WIDE)
@@ -234,8 +227,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         assert "sk-nobody" not in app.text
         await app.until_ready()
         await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")
-        await app.press("2")
-        await app.until_asked()
+        await app.reach("2", app.asks)
         await app.until_shown("Approve 2 calls?", "weather.get_forecast")
         assert children() - before
         # It is left in the middle of a turn.

@@ -214,8 +214,7 @@ async def test_every_action_is_a_command_and_a_wrong_one_stays_to_be_corrected(a
 
 async def test_another_session_is_one_key_away_while_one_waits_and_a_turn_at_work_gets_nothing(app: Running) -> None:
     first = app.session
-    await app.send('call math.add {"a": 1, "b": 2}')
-    await app.until_asked()
+    await app.send('call math.add {"a": 1, "b": 2}', app.asks)
     await app.press("ctrl+n")
     assert app.session is not first
     assert app.approval is None
@@ -224,8 +223,7 @@ async def test_another_session_is_one_key_away_while_one_waits_and_a_turn_at_wor
     await app.ask("help")
     assert first.open_questions()
     app.main.show_session(first)
-    await app.decide("y")
-    await app.until_idle()
+    await app.answer("y")
     await app.until_shown("approved once, by you")
     await app.send("error hang", "waiting for fast/openai", "escape stops")
     await app.send("and this is for later", "queued · and this is for later")

@@ -424,8 +424,7 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again(app: Running)
 async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) -> None:
     while app.main.arrangement != "chat":
         app.main.next_arrangement()
-    await app.send("what is (6 × 5 + 7) / 2? use the tools")
-    await app.until_asked()
+    await app.send("what is (6 × 5 + 7) / 2? use the tools", app.asks)
     assert "←" not in app.text
     await app.decide("y")
     await app.until_shown('"a": 30, ← text from math.multiply (math #', "), step 1", "← verbatim only")
@@ -436,5 +435,4 @@ async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) ->
     await app.reach("p", "← text from")
     await app.decide("y")
     await app.until_shown('"a": 37, ← text from math.add (math #', "), step 2")
-    await app.decide("n")
-    await app.until_idle()
+    await app.answer("n")

@@ -247,8 +247,7 @@ async def test_a_call_of_a_real_server_asks_and_all_its_questions_can_be_decline
 
 
 async def test_a_question_waits_for_an_approval_and_one_of_another_session_is_told(app: Running) -> None:
-    await app.send("what is (6 × 5 + 7) / 2? use the tools")
-    await app.until_asked()
+    await app.send("what is (6 × 5 + 7) / 2? use the tools", app.asks)
     async with anyio.create_task_group() as group:
         group.start_soon(app.app.asks.elicit, FORM)
         await app.pilot.pause(0.3)

@@ -20,10 +20,8 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
     config, file = fast(model_url) + MATH + ASKS, tmp_path / "rules.toml"
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until_ready()
-        await app.send('call math.add {"a": 1, "b": 1}')
-        await app.until_asked()
-        await app.reach("k", "Press A first")
-        await app.until_asked()
+        await app.send('call math.add {"a": 1, "b": 1}', app.asks)
+        await app.reach("k", "Press A first", app.asks)
         await app.press_at_once("A", "k")  # within the quiet period
         await app.until_shown("Press A again", "definition = ", "k for good", "k came too early")
         assert not file.exists()
@@ -33,8 +31,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
         assert (words(app), file.read_text()) == ([""], "rules = 1\n")
         file.write_text('[[rules]]\nserver = "time"\ntool = "now"\naction = "deny"\n')
         await app.until_asked()
-        await app.reach("A", "Press A again")
-        await app.until_asked()
+        await app.reach("A", "Press A again", app.asks)
         await app.press("k")
         await app.until_idle()
         kept = tomllib.loads(file.read_text())["rules"]
@@ -50,21 +47,17 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
         await app.reach("A", "No rule for good", "ask math.div*")
         assert "k for good" not in app.text
         await app.until_asked()
-        await app.press("k")
-        await app.until_asked()
-        await app.decide("n")
-        await app.until_idle()
+        await app.reach("k", app.asks)
+        await app.answer("n")
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until_ready()
         await app.ask('call math.add {"a": 3, "b": 3}')
         assert words(app) == [f"allowed by a rule in {file}"]
         file.write_text(file.read_text().replace(kept[1]["definition"], "0" * 64))
         app.app.action_reload()
-        await app.send('call math.add {"a": 4, "b": 4}')
-        await app.until_asked()
+        await app.send('call math.add {"a": 4, "b": 4}', app.asks)
         await app.until_shown("the definition changed", "is for another")
-        await app.decide("n")
-        await app.until_idle()
+        await app.answer("n")
 
 
 async def test_rules_say_whence_they_come_and_what_they_did_and_are_kept_and_ended(
@@ -112,5 +105,4 @@ async def test_rules_say_whence_they_come_and_what_they_did_and_are_kept_and_end
         await app.press("escape")
         app.prompt.focus()
         await app.send('call math.add {"a": 2, "b": 2}')
-        await app.decide("n")
-        await app.until_idle()
+        await app.answer("n")

@@ -328,8 +328,7 @@ async def kept(folder: Path, config: str) -> tuple[list[bytes], list[bytes]]:
     async with running(folder, config=config, size=SMALL) as app:
         await app.until_ready()
         await app.send("你好，请计算 6 × 5")
-        await app.decide("y")
-        await app.until_idle()
+        await app.answer("y")
         asked, called = app.bodies("llm", "out"), app.bodies("mcp", "out")
         await app.press("ctrl+n")
         await app.ask("list tools")
