@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.cases import some
 from tests.kit.peer import rpc
 from tests.tui.inspector_wires import CALL_ID, MESSAGES, Wires, a_session, events_of, request_body, row_of, to_json
 from tui_host.answers.bodies import body_of
@@ -38,8 +39,7 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)
 
     chain = ChainReader(wires, CALL_ID).chain()
-    assert chain is not None
-    asked = chain.steps[0]
+    asked = some(chain).steps[0]
     body = b"".join(events)
     read = [(piece.part, body[piece.start : piece.end]) for piece in asked.pieces]
     assert read == [("text", rb"add({\"a"), ("text", rb"\":1})"), ("cut", b" It is 3.")]
@@ -147,8 +147,7 @@ def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
     wires.frame(rpc(id=4, result={"content": [{"type": "text", "text": text}]}), 1.5, direction="in", call=CALL_ID)
     tell(wires, shortened(text))
     chain = ChainReader(wires, CALL_ID).chain()
-    assert chain is not None
-    states = {step.happened: f"{step.value} {step.state}" for step in chain.steps}
+    states = {step.happened: f"{step.value} {step.state}" for step in some(chain).steps}
     assert "told: text (50," in states["told"]
     assert "of 76,000 characters)" in states["told"]
     assert [

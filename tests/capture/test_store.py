@@ -29,6 +29,7 @@ from tests.capture.stores import (
     save,
     start_writer,
 )
+from tests.cases import some
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.record import Head, Place, Record, Redaction
 from tui_host.capture.recorder import Recorder
@@ -212,8 +213,7 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
             found = store.record("c1", seq)
-            assert found is not None
-            assert unstamped([found]) == [each]
+            assert unstamped([some(found)]) == [each]
     store.close()
 
 
@@ -287,8 +287,7 @@ def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
 
     assert unstamped(store.records(capture="c1")) == drafts
     for seq in (1, 2, 3, 4, 1000, 1026, 1500, 2527, len(drafts)):
-        found = store.record("c1", seq)
-        assert found is not None
+        found = some(store.record("c1", seq))
         assert (found.seq, unstamped([found])) == (seq, [drafts[seq - 1]])
     assert store.record("c1", len(drafts) + 1) is None
     assert [each.seq for each in store.records(capture="c1", after=1500, until_seq=1510)] == list(range(1501, 1511))

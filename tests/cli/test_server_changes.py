@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from anyio import to_thread
 
+from tests.cases import some
 from tests.cli.desk import Desk, desk
 from tests.kit.program import Ended, Programs
 from tests.servers.login_server import login_server
@@ -114,10 +115,8 @@ def log_in(place: Desk) -> Ended:
     running = place.start("servers", "login", "guarded", terminal=True)
     running.until_shown("gives up")
     found = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+").search(running.out.data)
-    assert found is not None
-    back = visit(found[0].decode())
-    assert back is not None
-    visit(back)
+    back = visit(some(found)[0].decode())
+    visit(some(back))
     return running.wait()
 
 

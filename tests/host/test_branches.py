@@ -5,6 +5,7 @@ from secrets import token_hex
 
 import pytest
 
+from tests.cases import some
 from tests.host.test_host import answers, asked, configured, serving
 from tests.kit.bodies import text
 from tests.kit.peer import Peer, peer_in_thread
@@ -29,8 +30,7 @@ def sent(peer: Peer) -> list[object]:
 
 
 def rows(host: Host, session: Session) -> list[int]:
-    assert host.recorder is not None
-    host.recorder.flush()
+    some(host.recorder).flush()
     source = SessionSource(host, session)
     while not source.is_settled:
         source.look()
@@ -38,8 +38,7 @@ def rows(host: Host, session: Session) -> list[int]:
 
 
 def turns_on_disk(host: Host, session: Session) -> set[int | None]:
-    assert host.store is not None
-    return {record.place.turn for record, _ in host.store.session_records(session.id)} - {None}
+    return {record.place.turn for record, _ in some(host.store).session_records(session.id)} - {None}
 
 
 @pytest.mark.parametrize("record", [True, False])
@@ -105,8 +104,7 @@ async def test_a_branch_of_two_thousand_messages_takes_little_on_the_disk_also_o
             branch = host.sessions.branch(host.sessions.open("last"), 999)
             before = used_bytes(host.store)
             await asked(host, branch, "instead")
-            assert host.recorder is not None
-            assert host.recorder.flush()
+            assert some(host.recorder).flush()
             assert used_bytes(host.store) - before < 50_000 < len(peer.bodies[-1])
             bodies = [record.data for record, _ in host.store.session_records(branch.id) if record.kind == "request"]
             assert bodies == [peer.bodies[0], peer.bodies[1], peer.bodies[3]]

@@ -10,6 +10,7 @@ import anyio
 import pytest
 from typing_extensions import override
 
+from tests.cases import some
 from tests.cli.desk import rule, server
 from tests.host.test_host import answers, asked, configured, serving, settled, until
 from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
@@ -49,8 +50,7 @@ async def broken_turn(host: Host) -> NoteItem:
     result = await asked(host, session, "call it")
     assert (result.stop, host.fault) == ("error", None)
     [card] = [item for item in session.conversation if isinstance(item, NoteItem)]
-    assert result.error is not None
-    assert (card.kind, card.what) == ("error", result.error.what)
+    assert (card.kind, card.what) == ("error", some(result.error).what)
     [call] = [item for item in session.conversation if isinstance(item, CallItem)]
     assert (call.state, call.sent) == ("stopped", "")
     await asked(host, session, "go on")
@@ -140,8 +140,7 @@ async def test_a_secret_too_short_to_be_found_is_taken_out_of_the_header_it_was_
             assert host.recorder is not None
             assert host.recorder.flush()
             [request] = [record for record in host.recorder.since(0, limit=100) if record.kind == "request"]
-            assert request.head is not None
-            assert ("X-Own", "⟨secret:OWN⟩") in request.head.headers
+            assert ("X-Own", "⟨secret:OWN⟩") in some(request.head).headers
             head = Head(headers=(("x-team", "ab"), ("x-other", "ab")))
             sent = host.recorder.redactor.record(Record(wire="mcp", kind="request", head=head)).head
         assert sent == Head(headers=(("x-team", "⟨secret:TEAM⟩"), ("x-other", "ab")))
@@ -220,8 +219,7 @@ async def test_an_answer_whose_process_was_killed_comes_back_whole(
     with peer_in_thread(text("going on")) as peer:
         async with serving(configured(tmp_path, peer.url)) as host:
             store = host.store
-            assert store is not None
-            assert store.sessions.list()[0].updated_ns == info.updated_ns
+            assert some(store).sessions.list()[0].updated_ns == info.updated_ns
             session = await anyio.to_thread.run_sync(host.sessions.open, "last")
             (answer,) = [item for item in session.conversation if isinstance(item, AnswerItem)]
             assert (answer.text.rstrip(), answer.thinking, answer.state) == (f"{FIRST}{REST}\n\n{CUT_OFF}", "hm", "cut")

@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from tests.capture.stores import FIRST, keep_session
+from tests.cases import some
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
 from tests.kit.peer import hangs, head, peer_in_thread
@@ -79,8 +80,7 @@ async def asked(host: Host, session: Session, words: str) -> TurnResult:
     host.send(session, words)
     await until(lambda: not session.busy)
     result = host.turns.result(session)
-    assert result is not None
-    return result
+    return some(result)
 
 
 def answers(session: Session) -> list[str]:
@@ -97,8 +97,7 @@ async def test_what_is_sent_before_the_host_is_ready_is_answered_when_it_is(tmp_
             group.start_soon(host.serve)
             await until(lambda: not session.busy)
             host.stop()
-    result = host.turns.result(session)
-    assert result is not None
+    result = some(host.turns.result(session))
     assert (result.answer, result.stop) == ("early", "done")
     assert len(peer.requests) == 1
     assert [item.text for item in session.conversation if isinstance(item, UserItem)] == ["good morning"]
@@ -140,8 +139,7 @@ async def test_what_is_written_during_turns_goes_out_in_order_waits_after_a_fail
             assert said(again)[3:] == ["four", "by command", "five", "six"]
             assert host.store is not None
             host.store.run(lambda _: None)
-            stored = host.store.sessions.get(again.id)
-            assert stored is not None
+            stored = some(host.store.sessions.get(again.id))
             assert (stored.facts, stored.draft) == ("{}", "a draft")
     assert b"inside" in peer.requests[4].body
     assert b"AAAA" in peer.requests[4].body
@@ -164,8 +162,7 @@ async def test_turns_of_several_sessions_run_at_once_and_each_is_stopped_alone(t
             await until(lambda: not first.busy)
             assert not host.turns.stop(first)
             await asked(host, second, "three")
-            ended = host.turns.result(first)
-            assert ended is not None
+            ended = some(host.turns.result(first))
             assert (ended.stop, ended.answer) == ("stopped", "slow")
             assert answers(second) == ["quick", "more"]
             await until(lambda: slow.ended > 0)
@@ -222,8 +219,7 @@ async def test_opening_an_old_session_adds_nothing_to_it_before_its_next_turn(tm
         settings = configured(tmp_path, peer.url, servers='[servers.math]\nbundled = "math"\n')
 
         def rows(host: Host, session: Session) -> int:
-            assert host.recorder is not None
-            assert host.recorder.flush()
+            assert some(host.recorder).flush()
             source = SessionSource(host, session)
             while not source.is_settled:
                 source.look()
@@ -362,8 +358,7 @@ async def test_a_session_older_than_keep_goes_in_the_background_and_one_that_is_
     keep_session(store, FIRST, 1, count=5)
     store.close()
     async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
-        store = host.store
-        assert store is not None
+        store = some(host.store)
         session = host.sessions.new()
         session.begin_turn("hello")
         await until(lambda: store.sessions.get(session.id) and not store.sessions.get(FIRST))

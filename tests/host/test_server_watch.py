@@ -3,6 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from tests.cases import some
 from tests.host.test_host import serving, until
 from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
@@ -51,8 +52,7 @@ def write(path: Path, text: str) -> None:
 
 
 def status(host: Host, name: str = "own") -> ServerStatus | None:
-    assert host.pool is not None
-    return next((status for status in host.pool.statuses() if status.name == name), None)
+    return next((status for status in some(host.pool).statuses() if status.name == name), None)
 
 
 def tools(host: Host) -> list[str]:
@@ -70,8 +70,7 @@ async def test_a_changed_file_restarts_the_server_and_its_new_catalog_is_compare
         assert [notice for notice in host.notices if "restarts" in notice] == ["own restarts: server.py changed"]
         await until(lambda: any("since it was last connected" in notice for notice in host.notices))
     write(tmp_path / "src" / "server.py", SERVER)
-    now = status(host)
-    assert now is not None
+    now = some(status(host))
     assert [notice for notice in now.notices if notice[:1] in "+-~" or "void" in notice] == [
         "+ tool more",
         "~ tool echo: description Give → Send, back. → away.",

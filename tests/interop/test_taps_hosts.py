@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cases import some
 from tests.demo.running import model_at
 from tests.interop.others import EVERYTHING, HOME, Node
 from tests.tap.stdio_taps import sessions, tap, until
@@ -47,10 +48,8 @@ def tapped(upstream: str, folder: Path) -> Generator[str]:
     words = ["tap", "llm", "--upstream", upstream, "--port", "0", "--data-dir", str(folder)]
     with subprocess.Popen([sys.executable, "-m", "tui_host", *words], stdout=subprocess.PIPE) as process:
         try:
-            assert process.stdout is not None
-            found = re.match(rb"http://[^/]+", process.stdout.readline().strip())
-            assert found is not None
-            yield found[0].decode()
+            found = re.match(rb"http://[^/]+", some(process.stdout).readline().strip())
+            yield some(found)[0].decode()
             process.send_signal(signal.SIGTERM)
             assert process.wait(5) == 143
         finally:

@@ -25,6 +25,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 import tui_host.tui.app
+from tests.cases import some
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import Item
 from tui_host.chat.session import Session
@@ -195,8 +196,7 @@ class Running:
     async def until_ready(self) -> None:
         await self.until(lambda: self.host.pool is not None)
         pool = self.host.pool
-        assert pool is not None
-        await self.until(lambda: all(status.state in {"ready", "disabled"} for status in pool.statuses()))
+        await self.until(lambda: all(status.state in {"ready", "disabled"} for status in some(pool).statuses()))
 
     # Knowing.
 
@@ -206,8 +206,7 @@ class Running:
 
     @property
     def store(self) -> Store:
-        assert self.host.store is not None
-        return self.host.store
+        return some(self.host.store)
 
     @property
     def session(self) -> Session:
@@ -215,8 +214,7 @@ class Running:
 
     @property
     def main(self) -> MainScreen:
-        assert self.app.main is not None
-        return self.app.main
+        return some(self.app.main)
 
     @property
     def prompt(self) -> Prompt:
@@ -232,8 +230,7 @@ class Running:
 
     @property
     def inspector_source(self) -> SessionSource:
-        assert self.main.source is not None
-        return self.main.source
+        return some(self.main.source)
 
     @property
     def approval(self) -> Approval | None:

@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.cases import some
 from tui_host.errors import JSON
 
 PATIENCE = 90.0
@@ -103,8 +104,7 @@ class Running:
         return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
 
     def type(self, text: str) -> None:
-        assert self.terminal is not None
-        os.write(self.terminal, text.encode())
+        os.write(some(self.terminal), text.encode())
 
     def until(self, is_so: Callable[[], object], what: str = "") -> None:
         end = time.monotonic() + PATIENCE
@@ -236,8 +236,7 @@ def zygote(folder: Path, kind: str = "program") -> Generator[Programs]:
     environment = plain_environment(folder) | {"PYTHONPATH": str(script.parent.parent.parent)}
     with subprocess.Popen([sys.executable, script, place, kind], stdout=subprocess.PIPE, env=environment) as process:
         try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == b"ready\n"
+            assert some(process.stdout).readline() == b"ready\n"
             yield Programs(place=place, folder=folder, environment=plain_environment(folder))
         finally:
             process.kill()

@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 from typing_extensions import override
 
+from tests.cases import some
 from tests.host.test_host import asked, serving, until
 from tests.kit.mcp_server import mcp_server
 from tests.kit.peer import peer
@@ -85,8 +86,7 @@ async def play(host: Host, story: Story) -> Record:
     # Each turn begins once the servers are there, their lists are read, and the time in the system prompt is another.
     session = host.sessions.new()
     host.sessions.take_profile(session, story.name)
-    pool = host.pool
-    assert pool is not None
+    pool = some(host.pool)
     second = 0
 
     def is_ready() -> bool:
@@ -98,8 +98,7 @@ async def play(host: Host, story: Story) -> Record:
         await asked(host, session, question)
         second = int(time.time())
         result = host.turns.result(session)
-        assert result is not None
-        assert result.stop == "done", (question, session.end_note)
+        assert some(result).stop == "done", (question, session.end_note)
     coming, *_ = await preview_request(host, session, "")
     return coming
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from tests.cases import some
 from tests.servers.running import END_SECONDS, Running, hostile, started
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.errors import ServerError
@@ -120,10 +121,8 @@ async def test_a_call_that_hangs_ends_when_its_server_is_disconnected_and_no_too
 
 
 def pid_of(running: Running, name: str) -> int:
-    connection = running.pool.server(name).connection
-    assert connection is not None
-    assert connection.child is not None
-    return connection.child.process.pid
+    connection = some(running.pool.server(name).connection)
+    return some(connection.child).process.pid
 
 
 CAUSES = {

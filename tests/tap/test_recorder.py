@@ -15,7 +15,7 @@ from threading import Thread
 import pytest
 
 from tests.capture.drafts import frame
-from tests.cases import first_values
+from tests.cases import first_values, some
 from tests.tap.stdio_taps import (
     ECHO,
     PING,
@@ -60,8 +60,7 @@ SERVER = (*PYTHON, "import os\nprint(os.getpid(), flush=True)\n" + ECHO[-1])
 
 def line_told(process: subprocess.Popen[bytes]) -> str:
     """The next line of the tap's standard error, without its beginning."""
-    assert process.stderr is not None
-    return process.stderr.readline().decode().removeprefix("tui-host tap math: ").rstrip("\n")
+    return some(process.stderr).readline().decode().removeprefix("tui-host tap math: ").rstrip("\n")
 
 
 def pings(count: int) -> bytes:
@@ -95,8 +94,7 @@ def test_where_nothing_can_be_recorded_everything_passes_and_that_is_told_once(t
     assert errors.startswith("tui-host tap math: nothing is recorded: ")
     assert errors.count("nothing is recorded") == 1
     missing = re.search(r"up to ([0-9,]+) bytes of the traffic are not recorded\n$", errors)
-    assert missing is not None
-    assert int(missing[1].replace(",", "")) >= 2 * len(pings(500))
+    assert int(some(missing)[1].replace(",", "")) >= 2 * len(pings(500))
     assert process.wait() == 0
 
 

@@ -15,6 +15,7 @@ from textual.dom import DOMNode
 from textual.widgets import TextArea
 
 import tui_host
+from tests.cases import some
 from tests.kit.app import SMALL, Running
 from tests.tui.still import TOOLS, nobody_waits
 from tui_host.capture.visible import hidden
@@ -81,8 +82,7 @@ class Asking:
     @property
     def lines(self) -> list[str]:
         approval = self.app.approval
-        assert approval is not None
-        return [line.rstrip() for line in self.app.text_in(approval).split("\n")]
+        return [line.rstrip() for line in self.app.text_in(some(approval)).split("\n")]
 
     @property
     def text(self) -> str:
@@ -238,8 +238,7 @@ async def test_what_was_jumped_over_is_counted_and_the_end_counts_as_seen(app: R
             await ask.until_said("jumped over", *told)
             jumped = re.search(r"(\d+) lines jumped over", ask.text)
             assert more is not None
-            assert jumped is not None
-            assert 0 < int(jumped[1]) < int(more[1])
+            assert 0 < int(some(jumped)[1]) < int(more[1])
             assert told or "This is the end" not in ask.said
             await ask.decide("y")
             assert ask.decided.arguments == canonical(LONG)
