@@ -166,6 +166,7 @@ def program(
     size: tuple[int, int] = (140, 45),
     environment: Mapping[str, str] | None = None,
     is_controlling: bool = True,
+    awaits: str = "",
 ) -> Generator[Terminal]:
     """The app with its data in this folder; whatever of it is left at the end of the block is ended."""
     # `command` is what Python runs, the module `tui_host` without it; with `is_controlling` the kernel tells the program when the terminal is gone.
@@ -177,6 +178,8 @@ def program(
         (*python, *words), environment_of(folder, **(environment or {})), size, is_controlling=is_controlling
     )
     try:
+        if awaits:
+            terminal.until_shown(awaits)
         yield terminal
     finally:
         terminal.family.look()

@@ -51,8 +51,7 @@ def test_a_signal_ends_it_with_its_code_and_puts_the_terminal_back(tmp_path: Pat
 
 def test_signals_in_a_burst_end_it_as_one_does(tmp_path: Path) -> None:
     """A window that closes sends SIGHUP more than once; a handler that takes a lock would wait for itself."""
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, awaits="Ask anything") as terminal:
         for _ in range(200):
             terminal.signal(signal.SIGHUP)
             terminal.signal(signal.SIGTERM)
@@ -61,8 +60,7 @@ def test_signals_in_a_burst_end_it_as_one_does(tmp_path: Path) -> None:
 
 
 def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, awaits="Ask anything") as terminal:
         terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         assert not terminal.is_restored()
         terminal.signal(signal.SIGKILL)
@@ -72,14 +70,12 @@ def test_after_sigkill_the_terminal_is_as_it_was(tmp_path: Path) -> None:
 
 
 def test_what_was_queued_comes_back_after_sigkill_with_its_session(tmp_path: Path) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Nothing sent yet")  # now there is a store
+    with program(tmp_path, awaits="Nothing sent yet") as terminal:
         terminal.type("error hang\r", "escape stops")
         terminal.type("say this later\r", "queued · say this later")
         terminal.signal(signal.SIGKILL)
         assert terminal.ended() == -signal.SIGKILL
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Nothing sent yet")
+    with program(tmp_path, awaits="Nothing sent yet") as terminal:
         terminal.type("\x1b[15~", "error hang")
         terminal.type("\r", "waits for enter · say this later")
         terminal.type("\r", "my rules recognised")
@@ -88,8 +84,7 @@ def test_what_was_queued_comes_back_after_sigkill_with_its_session(tmp_path: Pat
 
 @pytest.mark.parametrize("number", first_values([signal.SIGTSTP, signal.SIGSTOP]), ids=["tstp", "stop"])
 def test_a_pause_gives_the_terminal_to_the_shell_and_comes_back_as_it_was(tmp_path: Path, number: int) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, awaits="Ask anything") as terminal:
         terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         for _ in range(2):
             terminal.signal(number)
@@ -144,8 +139,7 @@ def test_a_job_told_to_end_while_suspended_ends_and_writes_nothing(tmp_path: Pat
 
 
 def test_a_paused_program_that_is_killed_leaves_the_shells_terminal_alone(tmp_path: Path) -> None:
-    with program(tmp_path) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, awaits="Ask anything") as terminal:
         terminal.until(lambda: any("watchdog" in words for words in terminal.family.look().values()))
         terminal.signal(signal.SIGTSTP)
         terminal.until(terminal.is_stopped)
@@ -167,8 +161,7 @@ def test_without_a_shell_it_is_not_suspended_and_ends_as_its_terminal_does(tmp_p
 
 
 def test_a_terminal_that_reads_nothing_keeps_nothing_from_its_end(tmp_path: Path) -> None:
-    with program(tmp_path, FAULTY, "stuck", size=(120, 40)) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, FAULTY, "stuck", size=(120, 40), awaits="Ask anything") as terminal:
         for number in range(40):  # each resize paints the whole screen: more than the kernel holds for a reader
             terminal.resize(120 - number % 2, 40)
             time.sleep(0.01)
@@ -285,8 +278,7 @@ def seconds_to_end(folder: Path, end: str, code: int) -> float:
 def test_an_editor_has_the_terminal_until_it_ends_and_signals_reach_both(tmp_path: Path) -> None:
     script = tmp_path / "edit.sh"
     script.write_text('echo EDITING; read word; echo "$word" >> "$1"\n')
-    with program(tmp_path, environment={"EDITOR": f"sh {script}"}) as terminal:
-        terminal.until_shown("Ask anything")
+    with program(tmp_path, environment={"EDITOR": f"sh {script}"}, awaits="Ask anything") as terminal:
         terminal.type("draft\x07", "EDITING")
         assert terminal.is_restored()
         terminal.signal(signal.SIGINT)  # a ctrl+c for the editor

@@ -153,8 +153,7 @@ def test_opened_files_are_shown_and_nothing_of_them_stays(tmp_path: Path) -> Non
     server.write_text(f"{stamp}2Z >>> {json.dumps(ASK)}\n{OSC}\n{stamp}3Z <<< {json.dumps(TELL)}\n")
     folder.mkdir()
     words = ("-m", "tui_host", "open", str(model), str(server))
-    with program(tmp_path, *words, environment={"TMPDIR": str(folder)}) as terminal:
-        terminal.until_shown("Nothing is saved here")  # for a while, over the first rows
+    with program(tmp_path, *words, environment={"TMPDIR": str(folder)}, awaits="Nothing is saved here") as terminal:
         terminal.until_shown(f"request  {len(json.dumps(CHAT))} B", "a hostile", "#1 tools/call")
         assert list(folder.iterdir())
         assert terminal.end("\x11") == (0, True)
