@@ -37,7 +37,6 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     starts = [sum(map(len, events[:number])) for number in range(5)]
     wires.link("asked", Span(exchange="x1", start=starts[1], end=starts[3]), 1.2)
     wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)
-
     chain = ChainReader(wires, CALL_ID).chain()
     asked = some(chain).steps[0]
     body = b"".join(events)

@@ -44,9 +44,7 @@ STEP = Place(session=SESSION, turn=1, step=1)
 def test_any_record_survives_its_line(draft: Record, is_preamble: bool, time_us: int, mono_ns: int) -> None:  # noqa: FBT001 - generated
     time_ns = time_us % (200 * 365 * 86400 * 10**6) * 1000
     record = replace(draft, capture="c1", seq=7, time_ns=time_ns, mono_ns=mono_ns)
-
     line = jsonl.record_line(record, is_preamble=is_preamble)
-
     assert jsonl.parse(line, session=SESSION) == (record, is_preamble)
     assert jsonl.record_line(*jsonl.parse(line)[:1], is_preamble=is_preamble) == line
     assert len(line.decode().splitlines()) == 1
@@ -75,7 +73,6 @@ def test_foreign_text_never_breaks_out_of_its_quote_or_fence(said: str, answered
         replace(frame(sent.encode() or b"x", session=SESSION), malformed=said or None, peer=sent or "p"),
         replace(frame(answered.encode(), session=SESSION), wire="stderr", kind="line", peer=said or "p"),
     ]
-
     tokens = MarkdownIt("commonmark").parse(document(list(map(json.dumps, items)), drafts))
     headings = [after.content for token, after in pairwise(tokens) if token.type == "heading_open" and not token.level]
     assert headings == ["what's 6 × 5?", "Turn 1", "Step 1", "Step 2"]

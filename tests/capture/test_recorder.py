@@ -40,9 +40,7 @@ def test_records_are_numbered_stamped_and_given_back_in_order(recorder: Recorder
     at = recorder.now()
     assert [recorder.append(frame(b"%d\n" % number), at if number == 2 else None) for number in range(3)] == [1, 2, 3]
     assert recorder.flush(5)
-
     seen = recorder.since(0)
-
     assert [record.data for record in seen] == [b"0\n", b"1\n", b"2\n"]
     assert [record.mono_ns for record in seen] == [5_000_500_000, 5_000_750_000, at], "the time at which it happened"
     assert seen[0].time_ns - seen[2].time_ns == lasted(at, seen[0].mono_ns)
@@ -71,7 +69,6 @@ def test_records_that_left_memory_come_from_the_store(store: Store) -> None:
     assert recorder.flush(5)
     recorder.append(frame(b"last"))
     assert recorder.flush(5)
-
     assert [record.seq for record in recorder.since(0)] == list(range(1, 102))
     assert [record.seq for record in recorder.since(10, limit=3)] == [11, 12, 13]
 
@@ -83,9 +80,7 @@ def test_secrets_are_in_no_file_of_the_data_folder(recorder: Recorder, store: St
     store.sessions.save_message("s1", 0, turn=1, text=f'{{"text": "{KEY}"}}', time_ns=1)
     store.sessions.save_item("s1", 0, f'{{"item": "user", "text": "{KEY}"}}')
     assert recorder.flush(5)
-
     files = everything_in(tmp_path)
-
     assert b"canary" not in files
     assert files.count(MARK) >= 6
     assert store.sessions.find("s1").draft == MARK.decode()
@@ -97,14 +92,12 @@ def test_a_full_disk_loses_nothing_and_is_told_until_it_has_room(recorder: Recor
     disk.fill()
     for _ in range(20):
         recorder.append(frame(KEY.encode() * 250))
-
     wait_until(lambda: recorder.unkept > 0 and len(recorder.since(0)) == 21)
     assert "full" in recorder.fault
     assert recorder.since(1)[0].data == MARK * 250
     assert kept(store, capture="c1")[:1] == [b"before"]
     recorder.append(frame(b"shown at once"))
     wait_until(lambda: [record.data for record in recorder.since(21)] == [b"shown at once"])
-
     disk.make_room()
     wait_until(lambda: recorder.unkept == 0)
     assert recorder.fault == ""
@@ -115,9 +108,7 @@ def test_beyond_its_limit_memory_gives_up_the_oldest_bytes_and_counts_them() -> 
     recorder = Recorder(None, Redactor(), capture="c1", memory=Memory(unkept_bytes=20_000))
     for number in range(10):
         recorder.append(frame(b"%d" % number * 4000))
-
     seen = recorder.since(0)
-
     assert (len(seen), seen[0].data) == (10, b"")
     assert "4000 bytes were dropped" in (seen[0].malformed or "")
     assert seen[-1].data == b"9" * 4000
@@ -127,7 +118,6 @@ def test_what_can_never_be_kept_is_counted_and_holds_up_nothing(recorder: Record
     recorder.append(replace(frame(b"a"), place=replace(frame().place, turn=1 << 80)))
     recorder.append(frame(b"b"))
     recorder.flush(5)
-
     assert kept(store, capture="c1") == [b"b"]
     assert recorder.unkept == 1
     assert any("could not be kept" in notice for notice in store.notices)

@@ -42,7 +42,6 @@ def test_a_coded_body_is_kept_as_it_came_until_a_secret_and_decoded_from_there(c
     sent = coded(NOISE[:3000], coding)
     stream, as_it_came, _ = kept_of(pieces_of(sent, size), coding)
     assert (as_it_came, stream.decoded_from) == (sent, "")
-
     sent = coded(NOISE[:3000] + SAID + NOISE[:500], coding)
     stream, as_it_came, decoded = kept_of(pieces_of(sent, size), coding)
     assert Decoder(coding).feed(as_it_came) + decoded == NOISE[:3000] + KEPT + NOISE[:500]
@@ -98,7 +97,6 @@ def test_the_record_says_that_a_body_was_coded_and_reads_back_whole(*, is_late: 
     for piece in pieces_of(body, 1000 if is_late else len(body)):
         exchange.chunk(piece)
     exchange.end()
-
     chunks = kept.of("chunk")
     marks = [entry for chunk in chunks for entry in chunk.redacted]
     assert [(entry.name, entry.coding) for entry in marks] == [("was gzip", "gzip"), ("K", "")]
@@ -118,11 +116,9 @@ def test_a_request_is_kept_decoded_only_where_a_secret_is_in_it(encoding: str) -
 
     kept = request(harmless := coded(b'{"model":"a"}', encoding))
     assert (kept.data, kept.encoding, kept.redacted) == (harmless, encoding, ())
-
     kept = request(coded(b'{"m":"%s","api_key":"abc"}' % KEY, encoding))
     assert (kept.data.decode(), kept.encoding) == ('{"m":"⟨secret:K⟩","api_key":"⟨secret:api_key⟩"}', None)
     assert [entry.coding for entry in kept.redacted if entry.coding] == [encoding]
-
     kept = request(coded(NOISE[:20_000], encoding)[:-6] + b"x" * 6)
     assert NOISE.startswith(kept.data[:9000])
     assert (kept.malformed or "").endswith("what cannot be read is not kept")

@@ -142,7 +142,6 @@ def test_what_is_handed_about_around_a_login_is_not_kept_and_what_says_of_what_k
     told = dict.fromkeys((*secret, *words), "abc")
     kept = {**{name: f"⟨secret:{name}⟩" for name in secret}, **dict.fromkeys(words, "abc")}
     form = "&".join(f"{name}={value}" for name, value in told.items()).encode()
-
     assert without_tokens(form, ignore)[0].decode() == "&".join(f"{name}={value}" for name, value in kept.items())
     assert json.loads(without_tokens(json.dumps(told).encode(), ignore)[0]) == kept
 
@@ -181,7 +180,6 @@ def test_a_login_through_a_tap_is_kept_without_its_secrets_and_they_are_known_fr
     for piece in (body[:20], body[20:]):
         login.chunk(piece)
     login.end()
-
     assert kept.of("request")[0].data == "grant_type=authorization_code&code=⟨secret:code⟩".encode()
     assert kept.body() == TOLD.replace(BROUGHT.encode(), "⟨secret:access_token⟩".encode())
     assert BROUGHT not in kept.redactor.text(f"no such token: {BROUGHT}")

@@ -131,7 +131,6 @@ def test_a_chat_is_found_by_words_said_anywhere_in_it_not_by_names_of_fields(sto
     for number, item in enumerate(items):
         store.sessions.save_item("f", number, ITEM_FORM.write(item))
     settle(store)
-
     wanted = {"weather": "abf", "oslo": "a", "bergen sums weather": "b", "bergen rain": "", "  ": "", "工具": "a"}
     wanted |= {"parts": "", "user": "", "上海": "f", "小雨": "f", "LIGHT": "f", "done": "", "answer": ""}
     assert {words: found(store, words) for words in wanted} == wanted
@@ -168,7 +167,6 @@ def test_records_are_searched_by_texts_and_by_rows(store: Store) -> None:
         Record(wire="mcp", kind="frame", peer="docs", place=Place(session="b", turn=1), data=b"lookup"),
     ]
     record(store, drafts).close()
-
     assert (in_records(store, "工具"), in_records(store, "paris lookup")) == ([("a", 2, 0)], [("a", 2, 0)])
     assert sorted(in_records(store, "lookup")) == [("a", 2, 0), ("b", 1, 0)]
     assert in_records(store, 'server:docs "工具"') == [("a", 2, 1)]

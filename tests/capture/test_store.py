@@ -52,9 +52,7 @@ def test_a_row_or_a_text_that_cannot_be_read_says_so_and_hides_no_other(store: S
     rows = [f"UPDATE records SET {change} WHERE key & 255 = {seq}" for seq, change in enumerate(changes, 2)]  # noqa: S608
     text = "UPDATE sessions SET title = CAST(X'73C328' AS TEXT) WHERE rowid = 1"
     store.run(lambda connection: connection.executescript(";".join((*rows, text))))
-
     found = list(store.records())
-
     assert [each.data for each in found] == [b"0", b"", b"", b"", b"4"]
     assert ["damaged" in (each.malformed or "") for each in found] == [False, True, True, True, False]
     assert (found[1].key, found[1].kind, found[1].peer) == (("c1", 2), "frame", found[0].peer)
@@ -74,7 +72,6 @@ def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writ
     reading = Store.open_to_read(store.path)
     record(store, [frame(b"0"), frame(b"1"), frame(b"2")])
     record(store, [frame(b"3")], capture="c2")
-
     assert (kept(reading), kept(reading, capture="c1", after=1)) == ([b"0", b"1", b"2", b"3"], [b"1", b"2"])
     assert (kept(reading, capture="c1", after=1, until_seq=2), kept(reading, limit=2)) == ([b"1"], [b"0", b"1"])
     assert kept(reading, capture="unknown") == []
@@ -92,7 +89,6 @@ def test_only_the_owner_can_read_the_files_even_under_umask_000(tmp_path: Path) 
     names = [f"tui-host.db{ending}" for ending in ("", "-wal", "-shm", ".ballast", f".live-{store.owner}")]
     folders = [stat.S_IMODE(folder.stat().st_mode) for folder in list(store.path.parents)[:2]]
     store.close()
-
     assert modes == dict.fromkeys(names, 0o600)
     assert folders == [0o700, 0o700], "the folder above it too"
 
@@ -103,7 +99,6 @@ def test_a_folder_of_others_is_closed_to_them_or_refused_and_that_is_told(tmp_pa
     store.close()
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
     assert store.notices == [f"others could write in the data folder, {tmp_path}: from now on only you can"]
-
     tmp_path.chmod(0o1777)
     with pytest.raises(StoreError, match="shared by all users") as refused:
         Store.open(tmp_path / "tui-host.db")
@@ -205,7 +200,6 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     drafts = list(Traffic("other calls between", 60).records())
     record(store, drafts).close()
     store.close()
-
     size = (tmp_path / "tui-host.db").stat().st_size
     assert size < sum(len(each.data) for each in drafts) / 10, "60 turns; the bench has 200"
     store = Store.open_to_read(tmp_path / "tui-host.db")
@@ -230,18 +224,14 @@ def test_an_answer_that_ends_while_it_is_read_is_read_to_its_end(store: Store) -
 
 def test_nothing_of_one_session_stands_against_another(store: Store) -> None:
     record(store, [llm("request", f"x{n}", BODY, session=("one", "two")[n % 2]) for n in range(6)]).close()
-
     delete_session(store, "one")
-
     assert (kept(store), store.read("PRAGMA foreign_key_check")) == ([BODY] * 3, [])
 
 
 def test_a_body_whose_bytes_are_damaged_says_so_and_the_others_are_read(store: Store) -> None:
     record(store, [*(llm("request", f"x{number}", BODY + b"%d" % number) for number in range(3)), frame(b"whole")])
     store.run(lambda it: it.execute("UPDATE records SET data = zeroblob(length(data)) WHERE key & 255 = 3"))
-
     drafts = unstamped(store.records())
-
     assert [each.data for each in drafts] == [BODY + b"0", BODY + b"1", b"", b"whole"]
     assert "damaged" in (drafts[2].malformed or "")
 
@@ -252,10 +242,8 @@ def test_what_stood_against_a_body_that_was_deleted_meanwhile_is_kept_by_itself(
     for table in ("records", "places", "captures"):
         other.execute(f"DELETE FROM {table}")  # noqa: S608 - ours
     other.close()
-
     recorder.append(llm("request", "x2", BODY + b"2"))
     recorder.append(frame(b"after it"))
-
     assert recorder.flush(20)
     assert (kept(store), store.notices) == ([BODY + b"2", b"after it"], [])
 
@@ -265,7 +253,6 @@ def test_frames_that_come_in_a_burst_share_rows_and_come_back_one_by_one(store: 
     drafts[200] = replace(drafts[200], malformed="cut off")
     drafts[250] = replace(drafts[250], connection="math#2")
     seen = record(store, drafts).since(0)
-
     assert len(store.read("SELECT key FROM records")) < 20
     assert list(store.records(capture="c1")) == list(seen)
     assert unstamped(store.records(capture="c1", after=130, until_seq=140)) == drafts[130:140]
@@ -284,7 +271,6 @@ def test_a_record_inside_an_answer_is_found_by_its_number(store: Store) -> None:
             drafts.append(frame(b"log %d" % number))
     drafts.append(llm("end", "x1", b"{}"))
     record(store, drafts)
-
     assert unstamped(store.records(capture="c1")) == drafts
     for seq in (1, 2, 3, 4, 1000, 1026, 1500, 2527, len(drafts)):
         found = some(store.record("c1", seq))
@@ -300,9 +286,7 @@ def test_an_answer_with_a_secret_in_it_keeps_its_marks(store: Store) -> None:
     pieces = [b"one", b"two sk-canary-0123456789"]
     chunks = [*(llm("chunk", "x1", piece) for piece in pieces), replace(llm("chunk", "x1", b"three"), encoding="gzip")]
     record(store, [*chunks, llm("end", "x1", b"{}")], redactor=Redactor([("KEY", "sk-canary-0123456789")]))
-
     found = unstamped(store.records())
-
     assert [each.data for each in found] == [b"one", "two ⟨secret:KEY⟩".encode(), b"three", b"{}"]
     assert [each.encoding for each in found] == [None, None, "gzip", None]
     assert [len(each.redacted) for each in found] == [0, 1, 0, 0]
@@ -411,7 +395,6 @@ def test_a_file_of_an_older_form_is_set_aside_and_named(form: int, tmp_path: Pat
     before = path.read_bytes()
     with pytest.raises(OlderFormError):
         Store.open_to_read(path)
-
     store = Store.open(path)
     (aside,) = tmp_path.glob(f"tui-host.db.form{form}-*")
     assert aside.read_bytes() == before
@@ -429,7 +412,6 @@ def test_a_newer_form_and_a_foreign_database_are_left_alone(tmp_path: Path, monk
     connection = sqlite3.connect(foreign)
     connection.execute("CREATE TABLE theirs (id INTEGER)")
     connection.close()
-
     for path, error, words in ((newer, SettingsError, "newer"), (foreign, StoreError, "another program")):
         before = path.read_bytes()
         for opening in (Store.open, Store.open_to_read):

@@ -50,7 +50,6 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     a_database(path)
     leaves = pages_of(path, "records")
     damaged = spoil(path, leaves[len(leaves) // 3], leaves[-2])
-
     store = Store.open(path)
     (aside,) = tmp_path.glob("*.damaged-*")
     numbers = [each.seq for each in store.records()]
@@ -61,7 +60,6 @@ def test_all_but_a_broken_page_is_carried_over_and_the_damaged_file_stays_as_it_
     again = Store.open(path)
     assert (kept(again, capture="c2"), again.read("PRAGMA auto_vacuum"), again.notices) == ([b"new"], [(2,)], [])
     again.close()
-
     assert aside.read_bytes() == damaged
     assert 280 <= len(numbers) < 300, "some five stand on a page"
     assert (numbers[0], numbers[-1]) == (1, 300)
@@ -143,7 +141,6 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
     record(store, [frame(os.urandom(15_000)) for _ in range(400)])
     store.close()
     spoil(path, pages_of(path, "records")[-1])
-
     store = Store.open(path)
     assert store.notices == [], "only what is small is looked at without a reason"
     store.close()
@@ -152,7 +149,6 @@ def test_a_large_file_in_which_damage_was_met_is_looked_at_when_it_is_opened_aga
         store.run(lambda connection: connection.execute("DELETE FROM records"))
     store.close()
     assert doubted(path).exists()
-
     store = Store.open(path)
     assert "set aside" in store.notices[0]
     store.close()
@@ -171,13 +167,11 @@ def test_damage_in_the_log_of_a_killed_process_costs_what_stood_behind_it_and_is
         file.write(os.urandom(8192))
     told = read(path)
     assert all(words in told for words in ("the log beside", "is lost"))
-
     store = Store.open(path)
     numbers = [each.seq for each in store.records(capture="to 2500")]
     assert_sound(store)
     assert store.notices == []
     store.close()
-
     assert 0 < len(numbers) < shown
     assert numbers == list(range(1, len(numbers) + 1))
 

@@ -28,7 +28,6 @@ def test_sessions_are_listed_the_last_changed_first_and_found_by_id_unique_prefi
     save(store, SECOND, turns=0)
     save(store, "of a tap", turns=0, source="tap")
     settle(store)
-
     info, *others = store.sessions.list()
     assert [other.id for other in others] == [THIRD, "of a tap"], "a draft alone is no session yet"
     assert (info.id, info.turns, info.source, info.model, info.protocol) == (FIRST, 3, "chat", "demo/openai", "native")
@@ -54,7 +53,6 @@ def test_messages_items_draft_and_facts_come_back_as_they_were_saved(store: Stor
     store.sessions.save(SessionInfo(FIRST, "", "tap", facts='{"host":"claude-code"}', draft="unsent"))
     save(store, FIRST, turns=0, updated=7)
     settle(store)
-
     assert store.sessions.messages(FIRST) == ['{"turn": 1}', '{"turn": 2}', '{"text": "\\ud800"}']
     assert store.session_items(FIRST) == ['{"item":"user","text":"工具"}', '{"item":"answer","text":"to be"}']
     info = store.sessions.find(FIRST)
@@ -94,7 +92,6 @@ def test_an_export_begins_with_the_start_of_each_connection_used_and_leaves_othe
     for capture in ("c2", "c3"):
         name = capture.encode()
         record(store, [frame(b"start " + name), frame(b"call " + name, session=THIRD)], capture=capture)
-
     first = [b"4 first asks", b"5 math progress", b"6 first again", b"10 math between turns", b"11 first asks on"]
     assert exported(store, FIRST) == ([b"1 math initialize", b"3 time initialize"], first)
     second = [b"7 second asks", b"8 math log for second", b"9 second done"]
@@ -107,7 +104,6 @@ def test_a_connection_that_was_only_offered_is_used_and_keeps_its_beginning(stor
     offered = Record(wire="host", kind="link", place=place, connection="math#1", data=offered_link("x1"))
     used = [frame(b"1 math initialize"), frame(b"2 idle initialize", connection="idle#3"), offered]
     record(store, [*used, frame(b"4 second calls", session=SECOND), frame(b"5 math afterwards")])
-
     assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
     delete_session(store, SECOND)
     assert exported(store, FIRST) == ([b"1 math initialize"], [offered.data])
@@ -118,9 +114,7 @@ def test_deleting_takes_what_no_other_used_but_the_start_of_open_connections(sto
     recorder = record_two_sessions(store)
     if not is_open:
         recorder.close()
-
     delete_session(store, FIRST)
-
     begun = [b"1 math initialize", b"2 idle initialize"] + [b"3 time initialize"] * is_open
     assert kept(store) == [*begun, b"7 second asks", b"8 math log for second", b"9 second done", b"12 math after all"]
 
@@ -136,7 +130,6 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     marks.write(("capture-1", 4), "why hunter2-hunter2?")
     RowMarks(store, "another").write(("capture-1", 4), "")
     assert store.close()
-
     store = Store.open(path)
     marks = RowMarks(store, SESSION)
     assert [*reversed(marks.notes)] == [("capture-1", 7), ("capture-1", 4)]
@@ -144,7 +137,6 @@ def test_marks_and_notes_are_kept_in_the_order_of_marking_and_go_with_their_sess
     delete_session(store, SESSION)
     assert store.read("SELECT session FROM marks") == [("another",)]
     assert store.close()
-
     marks = RowMarks(None, SESSION)  # nothing is kept here
     marks.write(("c", 1), "here")
     assert (marks.notes, marks.revision) == ({("c", 1): "here"}, 1)
@@ -187,9 +179,7 @@ def test_what_did_not_change_for_long_goes_with_captures_of_no_session(store: St
     keep_session(store, SECOND, NOW, words=b"canary-new")
     store.run(lambda connection: connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
     before = store.path.stat().st_size
-
     pruned = prune(store, before_ns=NOW - 10_000_000_000)
-
     assert [(old.thing, old.name) for old in pruned.gone] == [("capture", "idle"), ("session", FIRST)]
     assert pruned.freed > 10_000
     assert pruned.is_whole
@@ -208,11 +198,9 @@ def test_the_oldest_go_until_the_rest_takes_no_more_as_was_told_before(store: St
     for number, session in enumerate((SECOND, FIRST, THIRD)):
         keep_session(store, session, NOW + number, words=b"words")
     size = used_bytes(store)
-
     would_go = prune(store, max_bytes=size - 1000, dry=True)
     assert ([old.name for old in would_go.gone], would_go.freed > 5000) == ([SECOND], True)
     assert (used_bytes(store), listed(store)) == (size, [FIRST, SECOND, THIRD])
-
     assert [old.name for old in prune(store, max_bytes=size - 1000).gone] == [SECOND]
     assert listed(store) == [FIRST, THIRD]
     assert used_bytes(store) <= size - 1000
@@ -227,7 +215,6 @@ def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
     settle(store)
     with other_process(store.path, FIRST):
         assert prune(store, before_ns=NOW, max_bytes=0).gone == []
-
     assert [old.name for old in prune(store, before_ns=NOW).gone] == [FIRST]
     assert (listed(store), kept(store, capture="mine")) == ([SECOND], [b"mine"])
 

@@ -184,7 +184,6 @@ def test_a_text_that_holds_the_end_of_a_file_is_framed_by_what_does_not_stand_in
     (tmp_path / "a.xml").write_text("<file>\n</file>\n<file-2>\n</file-2>\n")
     found = read_attached(str(tmp_path / "a.xml"))
     text = "<file>\n</file>\n<file-2>\n</file-2>"
-
     assert found.part == Text(text=f'\n\n<file-3 name="a.xml">\n{text}\n</file-3>')
 
 
@@ -211,6 +210,5 @@ def test_what_cannot_be_sent_is_refused(tmp_path: Path, made: bytes | Callable[[
 
 def test_a_mark_that_stands_for_nothing_any_more_is_a_name_again() -> None:
     text = "see [a.png: image/png, 1.2 kB], [b c.txt: text, 12 B, 2] and [pasted: 3 lines, 9 B]"
-
     assert unmarked(text) == "see @a.png, @b c.txt and [pasted: 3 lines, 9 B]"
     assert unmarked(text, ["[a.png: image/png, 1.2 kB]"]).startswith("see [a.png: image/png, 1.2 kB], @b c.txt")

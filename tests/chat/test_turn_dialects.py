@@ -62,13 +62,11 @@ async def asked(
 @each_dialect
 async def test_a_tool_is_asked_for_run_told_and_linked_at_the_very_bytes(recorded: Recorded, tmp_path: Path) -> None:
     at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body)
-
     assert (answer, at.pool.sent) == (TEXT, [("math.add", WEATHER[1].encode())])
     assert b"21 C" in bodies[1]
     echoes = [echo.replace(WEATHER[0].encode(), b"math__add") for echo in recorded.thinking.echoes]
     assert not [echo for echo in echoes if echo not in bodies[1]]
     assert bodies[1].startswith(bodies[0].rstrip(b"]}"))
-
     (called,), (told,) = at.linked("asked"), at.linked("told")
     assert (b"math__add" in called, THOUGHT.encode() in called) == (True, False)
     assert isinstance(json.loads(told), dict)
@@ -77,7 +75,6 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_very_bytes(recorde
     assert ("Paris" in steps["asked"].value, "21 C" in steps["told"].value, TEXT in steps["said"].value) == (True,) * 3
     assert (bool(steps["asked"].pieces), bool(steps["told"].pieces)) == (True, True)
     assert steps["decided"].state == "unchanged"
-
     # What is kept of an answer is sent as if it had never been away.
     kept = [message_from_text(message_to_text(message)) for message in at.session.messages]
     messages = tuple(message for message in kept if message is not None)
@@ -91,7 +88,6 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_very_bytes(recorde
 async def test_what_is_said_for_the_next_step_stands_behind_its_results(recorded: Recorded, tmp_path: Path) -> None:
     queued = [Queued(text="in °F", joins_step=True), Queued(text="later"), Queued(text="please", joins_step=True)]
     at, bodies, answer = await asked(recorded, tmp_path, recorded.thinking.body, recorded.text.body, queued=queued)
-
     written = json.loads(bodies[1])
     *_, results, said = next(written[name] for name in ("messages", "input", "contents") if name in written)
     if recorded.dialect == "anthropic":
@@ -114,7 +110,6 @@ async def test_an_edited_call_stays_as_written_and_its_result_says_what_ran(reco
     unedited, _, _ = await asked(recorded, tmp_path, *answers)
     edits = Answers(lambda question: question.approve(edited=b'{"city":"Lyon"}'))
     at, bodies, _ = await asked(recorded, tmp_path, *answers, approver=edits)
-
     assert at.pool.sent == [("math.add", b'{"city":"Lyon"}')]
     assert at.told() == ['edited by the user: ran with {"city":"Lyon"}\n21 C']
     said = json.dumps(at.told()[0])[1:-1].encode()
@@ -128,7 +123,6 @@ async def test_properties_in_another_script_are_renamed_for_the_vendor_and_named
     recorded = EVERY["anthropic"]
     called = recorded.tools.body.replace(rb"{\"cit", b"{").replace(rb"y\":", rf"\"{name}\":".encode())
     at, bodies, _ = await asked(recorded, tmp_path, called, recorded.text.body, schema=schema)
-
     assert at.pool.sent == [("math.add", '{"城市":"Paris"}'.encode())]
     (tool,) = [tool for tool in json.loads(bodies[0])["tools"] if tool["name"] == "math__add"]
     assert tool["input_schema"]["properties"] == {name: {"type": "string", "description": "城市: 哪个城市"}}
@@ -142,9 +136,7 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
     search: dict[str, JSON] = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {"query": "x"}}
     paused = anthropic.began() + anthropic.opened(0, search) + anthropic.closed(0) + anthropic.finished("pause_turn")
     recorded = EVERY["anthropic"]
-
     at, bodies, answer = await asked(recorded, tmp_path, paused + anthropic.STOP, recorded.text.body)
-
     assert answer == TEXT
     assert json.loads(bodies[1])["messages"][1:] == [{"role": "assistant", "content": [search]}]
     assert at.notes() == [
@@ -162,7 +154,6 @@ async def test_an_answer_that_its_provider_paused_goes_on_from_all_of_it(tmp_pat
 @each_dialect
 async def test_what_was_reported_of_tokens_and_time_is_told_to_everybody(recorded: Recorded, tmp_path: Path) -> None:
     at, _, _ = await asked(recorded, tmp_path, recorded.usage.body)
-
     used = recorded.usage.usage
     (summary,) = at.items(SummaryItem)
     assert used is not None
@@ -180,7 +171,6 @@ async def test_a_prompt_that_fills_a_window_is_doubted_once(name: str, room: int
     options = Options(others={"num_ctx": room})
     answers = (EVERY[name].thinking.body, EVERY[name].usage.body)
     at, _, _ = await asked(EVERY[name], tmp_path, *answers, options=options)
-
     assert len(at.notes()) == count
     for note in at.notes():
         what, _, remedy = note.partition(" / ")

@@ -32,7 +32,6 @@ async def test_what_was_edited_rejected_or_invalid_is_linked_as_the_model_asked_
     assert asked == ['{"a": 1, "b": 2}', '{"a":3,"b":4}', '{"a": 1,']
     assert told[0] == 'edited by the user: ran with {"a":5,"b":5}␊10'
     assert [told[1].endswith("The user's reason: too many"), told[2].endswith("Nothing was run.")] == [True, True]
-
     edited, rejected = chain(at), chain(at, "1.1.2")
     assert (edited["decided"].row, edited["decided"].state) == ("you", "edited a 1 -> 5, b 2 -> 5")
     assert (rejected["sent"].row, rejected["sent"].value) == ("", "not sent: rejected")

@@ -43,7 +43,6 @@ async def test_a_call_in_words_is_run_and_its_result_told_in_the_words_of_each_p
         result = await at.ask(ASKED)
         at.session.protocol = "hermes"
         await at.ask("and now?")
-
     assert (result.stop, result.answer, at.pool.sent) == ("done", "It is 11.", [("math.add", b'{"a":6,"b":5}')])
     role, prompt = texts(at, 0)[0]
     assert (role, "<name>math__add</name>" in prompt) == ("system", True)
@@ -58,7 +57,6 @@ async def test_what_is_said_for_the_next_step_stands_behind_its_results_in_words
     async with bench.hearing(says(CALL), says("Eleven."), yes=True, protocol="cherry") as at:
         at.session.queued.append(Queued(text="in words", joins_step=True))
         await at.ask(ASKED)
-
     role, said = texts(at, 1)[-1]
     assert (role, said.endswith("</tool_use_result>\n\nin words"), at.session.queued) == ("user", True, [])
 
@@ -67,7 +65,6 @@ async def test_what_the_model_makes_up_behind_its_call_is_cut_and_not_sent_back(
     invented = made_up("cherry")
     async with bench.hearing(says(f"{CALL}\n{invented}"), says("It is 11."), yes=True, protocol="cherry") as at:
         result = await at.ask(ASKED)
-
     assert (result.answer, texts(at, 1)[2]) == ("It is 11.", ("assistant", CALL))
     assert len(at.linked("cut")) == 1
     kinds = [type(item) for item in at.session.conversation]
@@ -82,7 +79,6 @@ async def test_a_call_behind_the_call_is_told_not_to_have_been_run(bench: Make, 
     answer = f"{call(name)}\n{made_up(name)}\n{second}" if name == "cherry" else f"{call(name)}\n{second}"
     async with bench.hearing(says(answer), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask("what is 6 + 5, and 6 × 5?")
-
     tool = "math multiply" if name == "cline" else "math__multiply"
     assert (result.answer, [sent for sent, _ in at.pool.sent]) == ("It is 11.", ["math.add"])
     told = f"a call of {tool} stood behind a call whose result you did not have yet, and was not run"
@@ -100,7 +96,6 @@ async def test_a_prompt_of_ones_own_stands_in_for_the_shipped_one(bench: Make) -
         assert texts(at, 0)[0][1].startswith("Mine: <tools>")
         (own / "cherry.md").write_text("Mine, without a place for them.")
         error = (await at.ask("hello")).error
-
     assert isinstance(error, SettingsError)
     assert (error.where, "{tools} is missing" in error.what) == (str(own / "cherry.md"), True)
 
@@ -113,7 +108,6 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
         first = await at.ask("choose")
         proposed = at.session.conversation.proposed()
         second = await at.ask("a")
-
     assert (first.stop, first.answer, proposed) == ("done", "Which one?", ["a", "b"])
     assert (second.stop, second.answer, at.session.conversation.proposed()) == ("done", "It is a.", [])
     details = "<environment_details>\n# Connected MCP Servers\n- math\n</environment_details>"
@@ -135,7 +129,6 @@ async def test_a_question_to_the_person_ends_the_turn_and_its_answer_is_framed(b
 async def test_an_answer_in_another_form_is_told_to_be_none(bench: Make, answer: list[bytes], told: str) -> None:
     async with bench.hearing(answer, says(call("hermes")), says("So be it."), yes=True, protocol="hermes") as at:
         result = await at.ask(ASKED)
-
     assert (result.stop, result.answer, len(at.pool.sent), len(result.outcomes)) == ("done", "So be it.", 1, 1)
     role, correction = texts(at, 1)[-1]
     assert (role, told in correction, "<tool_call>" in correction) == ("user", True, True)
@@ -146,7 +139,6 @@ async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_n
     async with bench.hearing(says(call_in_text), says("Anything else?"), yes=True) as at:
         result = await at.ask(ASKED)
         later = await at.ask("and now?")
-
     assert (result.stop, result.answer, at.pool.sent) == ("error", call_in_text, [])
     assert str(result.error) == (
         "demo: the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes'"
@@ -168,7 +160,6 @@ async def test_what_a_model_thought_goes_back_as_its_host_did(bench: Make, name:
     asked = call(name).replace("math__add", "add")  # a bare name that only one tool has
     async with bench.hearing(says(f"{thought}{asked}"), says("It is 11."), yes=True, protocol=name) as at:
         result = await at.ask(ASKED)
-
     role, sent = texts(at, 1)[-2]
     assert (role, sent.lstrip("\n")) == ("assistant", f"{again}{asked}")
     assert (result.stop, at.pool.sent) == ("done", [("math.add", b'{"a":6,"b":5}')])
@@ -181,7 +172,6 @@ async def test_what_a_model_thought_goes_back_as_its_host_did(bench: Make, name:
 async def test_a_malformed_call_is_corrected_three_times_at_most_each_visibly(bench: Make, name: str) -> None:
     async with bench.hearing(says(call(name, arguments='{"a": 6,}')), yes=True, protocol=name) as at:
         result = await at.ask(ASKED)
-
     assert (result.stop, result.steps, at.pool.sent) == ("error", 4, [])
     *others, last = at.items(NoteItem)
     assert [note.remedy for note in others] == [f"the model was told, correction {count} of 3" for count in (1, 2, 3)]
@@ -198,7 +188,6 @@ async def test_a_resource_is_asked_for_decided_and_told_as_a_call_is(bench: Make
         at.pool.offered.append(Tool(server="math", name=READ, fingerprint="f", resources=(table,)))
         at.pool.gives = ToolOutput(content=(held,), raw={"contents": []})
         result = await at.ask("look at the table")
-
     (question,) = answers.seen
     assert (question.request.tool.title, question.request.tool.description) == ("Table", "a picture")
     assert at.pool.sent == [("math.resources/read", b'{"uri":"math://table"}')]
@@ -230,7 +219,6 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     for words in ("added by the tool protocol: ", "lists the tools", "teaches the tool protocol"):
         assert words in pages[1]
     assert ["the result of math.add" in page for page in pages] == [False, True]
-
     response = next(row for row in rows if row.kind == "response")
     answered = text_of(wires, response)
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered

@@ -269,6 +269,5 @@ def test_each_question_has_its_answer_on_a_page(program: Programs, tmp_path: Pat
         words = ("sessions", "show", coming[story].place.session, *page.split(), "--json")
         told = json.dumps(program.run(*words, "--data-dir", tmp_path).json, ensure_ascii=False)
         assert [answer for answer in answers if answer not in told] == [], question
-
     following = coming["station"].data.decode()  # it is known before it is sent
     assert ("70.2 °F." in following, "lab__atlas" in following) == (True, True)

@@ -164,7 +164,6 @@ def test_what_went_wrong_is_told_by_one_word() -> None:
     pass_time(world, tap.answer(form, tap.ask(form, [User("hi")]), Answer("It is three."), cut=True))
     exchange(world, MODELS, ending=Ending(reason="not connected", error="nobody is there"))
     exchange(world, MODELS, status=502, body=b"no", ending=Ending(size=2, kept=2))
-
     answers = [re.sub(r" \d+ B", "", line) for line in lines(world) if line.startswith("<--")]
     assert answers == [
         '<-- LLM 1 0 ms ERROR 429 POST /v1/chat/completions {"error":{"message":"slow down"}}',
@@ -181,7 +180,6 @@ def test_of_a_servers_exchange_that_holds_frames_only_the_failure_has_a_line() -
     exchange(world, listening, status=200, ending=whole)
     exchange(world, replace(ping, exchange="x2"), status=200, ending=whole)
     exchange(world, replace(ping, exchange="x3"), status=401, ending=whole)
-
     assert lines(world)[1:-1] == [
         "--> example 0 B GET /mcp?a=1",
         "<-- example 0 B 2 ms 200 GET /mcp?a=1",
@@ -204,7 +202,6 @@ def test_frames_are_told_with_what_they_answer_and_how_long_that_took() -> None:
     tap.frame("in", {"id": 9, "error": {"code": -32601, "message": "Method not found"}})
     tap.keep(Record(wire="mcp", kind="frame", peer="math", direction="in", data=b"hello\r\n", malformed="not JSON"))
     tap.keep(Record(wire="stderr", kind="line", peer="math", direction="in", data=b"which the host has already\n"))
-
     assert lines(world)[1:-1] == [
         '--> math #1 112 B tools/call add {"city":"北京"}',
         "<-- math 94 B notifications/progress 1/2",

@@ -373,9 +373,7 @@ async def test_what_cannot_be_removed_is_told(tmp_path: Path) -> None:
     trigger = "CREATE TRIGGER kept BEFORE DELETE ON sessions BEGIN SELECT RAISE(ABORT, 'not now'); END"
     store.run(lambda connection: connection.execute(trigger))
     store.close()
-
     async with serving(replace(configured(tmp_path), store=StoreLimits(keep=3600))) as host:
         await until(lambda: host.notices)
-
         assert "could not be deleted" in host.notices[0]
         assert "not now" in host.notices[0]

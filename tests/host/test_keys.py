@@ -45,13 +45,11 @@ async def test_the_keyring_is_asked_once_for_each_provider_and_a_stored_key_is_k
     backend, redactor, notices = Counted(), Redactor(), list[str]()
     keyring.set_keyring(backend)
     keys = KeyringKeys({}, lambda: redactor, notices)
-
     async with anyio.create_task_group() as group:
         for _ in range(5):
             group.start_soon(keys.filled, MINE)
     assert (backend.asked, await keys.filled(MINE)) == (1, MINE)
     await keys.store(MINE, "sk-0123456789")
-
     assert redactor.text("sk-0123456789") == "⟨secret:mine.api_key⟩"
     assert (await keys.filled(MINE)).in_keyring
     assert (keys.stored, notices, backend.asked) == ({"mine"}, [], 1)
@@ -63,14 +61,12 @@ async def test_a_keyring_that_is_left_locked_is_asked_once_and_not_for_each_prov
     backend, notices = Counted(is_locked=True), list[str]()
     keyring.set_keyring(backend)
     keys = KeyringKeys({"DEEPSEEK_API_KEY": "from-the-environment"}, Redactor, notices)
-
     assert await keys.filled(PRESETS["deepseek"]) == PRESETS["deepseek"]
     assert await keys.filled(MINE) == MINE
     for name in ("openai", "groq"):
         with pytest.raises(ModelError, match="keyring is locked") as caught:
             await keys.filled(PRESETS[name])
         assert caught.value.where == f"providers.{name}.api_key"
-
     assert backend.asked == 1
     assert [notice.partition(";")[2] for notice in notices] == [
         " deepseek is asked without a key from it",

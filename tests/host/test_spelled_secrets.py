@@ -117,7 +117,6 @@ async def test_what_may_begin_a_secret_is_shown_with_its_rest_alone(
                 texts.append(fold.text)
         await client.aclose()
     recorded = said("openai", body_of(list(kept.since(0))))
-
     assert texts[-1] == f"so {key} and {key[:6]}y"
     if hold_seconds:
         assert recorded.strip() == f"so ⟨secret:KEY⟩ and {key[:6]}y"

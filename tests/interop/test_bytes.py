@@ -96,7 +96,6 @@ def test_each_call_says_what_its_frames_say(heard: Heard) -> None:
         assert sent == [(call["tool"], call["sent"]) for call in calls if call["server"] == server]
         results = {json.dumps(one["result"]) for one in told if "result" in one}
         assert results == {json.dumps(call["result"]) for call in calls if call["server"] == server}
-
     # What a server calls an error is one, and the model is told every result in the next request.
     assert [answer.whole["stop"] for answer in heard.answers] == ["done", "done"]
     failed = [(call["server"], call["tool"], call["sent"]) for call in heard.answers[0].calls if call["is_error"]]

@@ -81,9 +81,7 @@ PIECES: dict[str, tuple[Sequence[JSON], Sequence[tuple[str, str, str]]]] = {
 @pytest.mark.parametrize("name", PIECES)
 def test_pieces_make_one_call_and_never_a_wrong_one(name: str) -> None:
     pieces, wanted = PIECES[name]
-
     fold = fold_of("openai", *(calls(piece) for piece in pieces), chunk(finish="stop"), DONE)
-
     assert (asked(fold), fold.stop) == (wanted, "tools" if wanted else "end")
 
 
@@ -99,7 +97,6 @@ def test_the_only_choice_is_read_whatever_its_index() -> None:
 
 def test_calls_beyond_the_limit_are_told_and_left_out() -> None:
     many = fold_of("openai", *(calls(whole(("t", "{}"), f"i{n}", n)) for n in range(200)))
-
     assert (len(many.calls), many.has_calls_left_out, many.unreadable) == (128, True, 0)
 
 
@@ -115,7 +112,6 @@ def test_the_forms_of_a_delta_are_read() -> None:
         ({"reasoning": "hm", "content": "<think>is a tag\n</think>\n"}, "<think>is a tag\n</think>\n", "hm"),
     ):
         fold = fold_of("openai", chunk(delta), chunk(finish="stop"), DONE)
-
         assert (fold.text, fold.thinking, fold.stop) == (said, thinking, "end")
 
 
@@ -139,7 +135,6 @@ def test_usage_of_chat_is_read_in_every_form_and_place() -> None:
 @pytest.mark.parametrize("broken", [b"data: {oops\n\n", b"data: 7\n\n", b"data: " + b"[" * 100_000 + b"\n\n"])
 def test_an_event_that_cannot_be_read_is_marked_and_the_stream_goes_on(broken: bytes) -> None:
     fold = fold_of("openai", chunk({"content": "a"}), broken, chunk({"content": "b"}), chunk(finish="stop"), DONE)
-
     assert (fold.text, fold.stop, fold.unreadable) == ("ab", "end", 1)
 
 
@@ -161,7 +156,6 @@ def test_an_event_that_cannot_be_read_is_marked_and_the_stream_goes_on(broken: b
 )  # fmt: skip
 def test_an_error_is_told_in_its_words_in_whatever_form(name: str, body: bytes, said: str, failure: str) -> None:
     fold = fold_of(name, body)
-
     assert (fold.text, fold.failure, fold.stop) == (said, failure, "failed")
 
 
@@ -181,16 +175,13 @@ def test_an_error_is_told_in_its_words_in_whatever_form(name: str, body: bytes, 
 def test_what_comes_twice_is_one_text_and_said(blocks: bytes, said: str, repeats: list[bool]) -> None:
     body = began() + blocks + finished("end_turn") + STOP
     fold = fold_of("anthropic", body)
-
     assert (fold.text, len(fold.calls), fold.stop) == (said, 0, "end")
     assert [one.restarts for one in events_of("anthropic", [body]) if isinstance(one, Repeated)] == repeats
 
 
 def test_halves_of_a_character_in_two_events_are_put_together() -> None:
     halves = (b'{"content":"a\\ud83d"}', b'{"content":"\\ude00b\\ud83d"}')
-
     fold = fold_of("openai", *(b'data: {"choices":[{"delta":' + half + b"}]}\n\n" for half in halves), DONE)
-
     assert fold.text == "a😀b\ud83d"
 
 
@@ -225,7 +216,6 @@ def test_members_of_a_call_that_only_its_provider_knows_go_back_to_it_alone() ->
         text({"choices": [{"message": {"tool_calls": [EXTENDED]}}]}),
     ):
         answer = fold_of("openai", body).message(turn=1)
-
         assert back("openai", answer)["tool_calls"] == [{**plain, "extra_content": EXTRA}]
         assert back("openai", answer, provider="other")["tool_calls"] == [plain]
         assert back("openai", answer, model="other")["tool_calls"] == [plain]
@@ -238,7 +228,6 @@ def test_details_of_thinking_are_joined_and_go_back_whole_with_their_signatures(
     hidden: JSON = {"type": "reasoning.encrypted", "data": "b64", "id": "r1", "index": 1}
     pieces = details(text="h"), details(text="m"), details(text="", signature="sig==")
     fold = fold_of("openai", *pieces, chunk({"reasoning_details": [hidden]}), chunk({"content": "a"}), ENDED)
-
     signed: JSON = {"type": "reasoning.text", "index": 0, "text": "hm", "signature": "sig=="}
     assert fold.thinking == "hm"
     assert back("openai", fold.message(turn=1))["reasoning_details"] == [signed, hidden]
@@ -270,14 +259,12 @@ def of_text(said: str) -> JSON:
 )  # fmt: skip
 def test_blocks_of_anthropic_go_back_whole_and_an_answer_that_stopped_can_go_on(body: bytes, content: JSON) -> None:
     answer = fold_of("anthropic", began() + body).message(turn=1)
-
     assert back("anthropic", answer)["content"] == content
 
 
 def test_an_unsigned_thought_goes_back_with_calls_to_services_that_demand_it_but_not_to_anthropic() -> None:
     body = began() + thought(0, "hm", "") + words(1) + call(2, "a", WEATHER) + finished("tool_use") + STOP
     answer = fold_of("anthropic", body).message(turn=1)
-
     content = back("anthropic", answer)["content"]
     assert isinstance(content, list)
     assert content[0] == {"type": "thinking", "thinking": "hm"}
@@ -296,7 +283,6 @@ def test_signatures_and_unknown_parts_go_back_to_gemini_in_the_very_parts_they_c
         gemini.chunk(text(code).decode(), gemini.part("e"), finish="STOP"),
     )
     answer = fold_of("gemini", *chunks).message(turn=1)
-
     assert back("gemini", answer)["parts"] == [
         {"text": "a"},
         {"text": "b", "thoughtSignature": one},
@@ -314,7 +300,6 @@ def test_items_of_responses_go_back_whole_but_for_calls_that_nobody_answers() ->
     custom: dict[str, JSON] = {"type": "custom_tool_call", "id": "ct_1", "call_id": "c", "name": "n", "input": "i"}
     items = openai_responses.closed(0, search), openai_responses.closed(1, custom), openai_responses.words(2)
     answer = fold_of("openai-responses", openai_responses.BEGAN, *items, openai_responses.over()).message(turn=1)
-
     first, second = json.loads(written("openai-responses", Ask(model=MODEL, messages=(answer,))))["input"]
     assert (first, second["type"]) == (search, "message")
 
@@ -343,7 +328,6 @@ GROUNDING: JSON = {
 )  # fmt: skip
 def test_what_a_built_in_tool_did_and_the_sources_are_read(name: str, body: bytes, tool: str) -> None:
     fold = fold_of(name, body)
-
     assert fold.text == "sunny"
     assert [(run.tool, run.asked) for run in fold.vendor_runs] == ([(tool, "weather")] if tool else [])
     assert [(source.url, source.title) for source in fold.sources] == [tuple(PAGE.values())]
@@ -414,7 +398,6 @@ def test_a_refusal_has_a_remedy_in_every_dialect() -> None:
     for start, rows in (("", REFUSED), ("context overflow: ", OVERFLOW)):
         for name, status, fault, remedy, passes in rows:
             error = DIALECTS[name].error(status, (), json.dumps({"error": fault}).encode())
-
             assert error.what.startswith(f"{start}{status}")
             assert str(fault["message"] if isinstance(fault, dict) else fault) in error.what
             assert remedy in error.remedy

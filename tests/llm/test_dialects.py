@@ -38,7 +38,6 @@ def test_an_answer_says_what_it_says(recorded: Recorded) -> None:
 def test_a_stream_means_the_same_cut_at_every_byte(recorded: Recorded, what: str) -> None:
     body = recorded.cases()[what].body
     whole = events_of(recorded.dialect, [body])
-
     apart = 40  # bytes: fewer than an event has
     for first in range(1, apart + 1):  # each byte is a cut's place in one of the rounds
         places = [0, *range(first, len(body), apart), len(body)]
@@ -57,7 +56,6 @@ def test_whatever_stands_where_something_else_is_expected_the_answer_has_an_end(
         place = chance.choice(list(re.finditer(rb'"(?:[^"\\]|\\.)*"|\b\d+|null|true|false|\{\}|\[\]', body)))
         body = body[: place.start()] + json.dumps(chance.choice(ODD)).encode() + body[place.end() :]
         found = events_of(recorded.dialect, [body])
-
         assert [type(event) for event in found].count(Stopped) == 1
         assert isinstance(found[-1], Stopped)
         assert all(0 <= event.start <= event.end <= len(body) for event in found)
@@ -81,7 +79,6 @@ def test_a_stream_that_breaks_off_is_cut_until_its_end_has_come(recorded: Record
         last = found[-1]
         assert isinstance(last, Stopped)
         stops.append(last.stop)
-
     cut = stops.count("cut")
     assert stops == ["cut"] * cut + [case.stop] * (len(stops) - cut)
     assert fold_of(recorded.dialect, case.body[: first + 2 * (cut - 1)]).text == case.text
@@ -91,7 +88,6 @@ def test_a_stream_that_breaks_off_is_cut_until_its_end_has_come(recorded: Record
 @pytest.mark.parametrize("what", ["text", "tools", "parallel", "thinking", "usage", "failing", "whole"])
 def test_each_event_points_at_the_bytes_that_it_came_from(recorded: Recorded, what: str) -> None:
     body = recorded.whole.body if what == "whole" else recorded.cases()[what].body
-
     for event in events_of(recorded.dialect, [body]):
         piece = body[event.start : event.end].decode()
         assert not piece.startswith("\n")
@@ -126,7 +122,6 @@ def test_what_is_no_answer_is_told(recorded: Recorded) -> None:
 @pytest.mark.parametrize(("provider", "model"), [("other", MODEL), (PROVIDER, "other")])
 def test_what_is_demanded_back_goes_to_nobody_else(recorded: Recorded, provider: str, model: str) -> None:
     body = written(recorded.dialect, Ask(model=model, messages=loop(recorded), tools=TOOLS), provider)
-
     assert not [echo for echo in recorded.thinking.echoes if echo in body]
     assert recorded.thinking.calls[0][0].encode() in body
 
@@ -137,7 +132,6 @@ def test_ids_of_other_vendors_are_made_fit_and_lead_from_the_result_to_its_call(
     calls = tuple(ToolCall(id=f"t1c{n}", wire_id=own, name=f"t{n}", arguments="") for n, own in enumerate(wire_ids))
     results = tuple(ToolResult(call=call, content=(Text(text=call.id),)) for call in calls)
     body = written(recorded.dialect, Ask(model=MODEL, messages=(user("x"), assistant(*calls), told(*results))))
-
     ids = [part.wire_id for part in _parts(recorded, body, "call")]
     assert [(part.name, part.wire_id) for part in _parts(recorded, body, "result")] == [
         (call.name, wire_id) for call, wire_id in zip(calls, ids, strict=True)
@@ -156,7 +150,6 @@ def test_an_image_that_its_service_would_refuse_is_told_of_in_its_place(recorded
     asked = Message(role="user", parts=(Text(text="and this?"), odd))
     messages = *loop(recorded, odd), assistant(Text(text="Here.")), asked
     body = written(recorded.dialect, Ask(model=MODEL, messages=messages))
-
     assert b"PHN2Zy8+" not in body
     assert body.count(b"(an image of the type image/svg+xml, which this model's API does not take)") == 2
     assert not _parts(recorded, body, "image")
@@ -172,7 +165,6 @@ def _parts(recorded: Recorded, body: bytes, kind: PartKind) -> list[Part]:
 def test_a_request_is_read_as_what_it_was_written_from(recorded: Recorded) -> None:
     body = written(recorded.dialect, Ask(model=MODEL, messages=loop(recorded), tools=TOOLS))
     outline = outline_of(body, NAMES)
-
     assert outline is not None
     assert [(part.name, part.origin) for part in outline.walk() if part.kind == "tool"] == [
         (tool.name, tool.server) for tool in TOOLS
@@ -196,14 +188,12 @@ def test_a_request_is_these_bytes(recorded: Recorded, name: str) -> None:
     if os.environ.get("UPDATE_REQUESTS"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_bytes(body + b"\n")
-
     assert body == golden.read_bytes().rstrip(b"\n")
 
 
 @each_dialect
 def test_models_and_refusals_are_read(recorded: Recorded) -> None:
     spoken = dialect(recorded.dialect)
-
     assert tuple(spoken.models(recorded.models)) == ("model-a", "model-b")
     assert [spoken.models(body) for body in (b"", b"7", b"<html>", b'{"data":null}', b'{"models":[7]}')] == [{}] * 5
     error = spoken.error(404, (), recorded.refusal)

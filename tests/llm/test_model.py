@@ -40,7 +40,6 @@ async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded_as_it_
         pieces = [body[start : start + 100] for start in range(0, len(body), 100)]
         async with peer([head(more=more), *pieces]) as there:
             fold = await asked(there.url, kept=kept)
-
         assert (fold.text, fold.stop, len(fold.calls)) == (TEXT, "tools", 1)
         assert b"get_weather" in RECORDED[slice(*fold.calls[0].spans[0])]
         records = list(kept.since(0))
@@ -63,7 +62,6 @@ async def test_what_goes_out_is_what_the_provider_is_configured_to_get() -> None
             headers={"X-Team": Template(text="${TEAM}"), "user-agent": Template(text="own")},
             options=Options(temperature=0.5, extra_body={"deep": {"x": "${EXTRA}"}}),
         )
-
     top, _, body = there.requests[0].data.decode().partition("\r\n\r\n")
     lines = top.split("\r\n")
     assert lines[0] == "POST /v1/chat/completions?api-version=7 HTTP/1.1"
@@ -77,7 +75,6 @@ async def test_an_answer_that_breaks_off_keeps_what_came_and_says_so() -> None:
     for more, reason in (("", "complete"), (f"content-length: {len(RECORDED)}\r\n", "cut by peer")):
         kept, fold = recorder(), Fold(provider="mine", model="m", call_id=str)
         error = await refused_by(head(more=more), RECORDED[:500], kept=kept, fold=fold)
-
         assert error.what.startswith("the answer broke off after 500 bytes")
         assert (fold.stop, fold.text[:3], error.exchange, error.status) == ("cut", TEXT[:3], "x1", 200)
         assert read_ending(kept.since(0)[-1].data).reason == reason
@@ -87,7 +84,6 @@ async def test_a_refusal_has_the_provider_s_words_without_the_key_and_says_where
     body = json.dumps({"error": {"message": f"Incorrect API key: {KEY}", "code": "invalid_api_key"}}).encode()
     answer = head("401 Unauthorized", kind="application/json")
     error = await refused_by(answer, body, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
-
     assert error.what == "401 invalid_api_key: Incorrect API key: ⟨secret:MINE⟩"
     assert error.remedy == "check the credential: providers.mine.api_key"
     assert (error.status, error.exchange) == (401, "x1")
@@ -97,7 +93,6 @@ async def test_a_redirect_is_told_and_never_followed() -> None:
     async with peer([head(), RECORDED]) as evil:
         moved = head("307 Temporary Redirect", more=f"location: {evil.url}?key=sk-123\r\n")
         error = await refused_by(moved, environment={"MINE": KEY}, api_key=Template(text="${MINE}"))
-
     assert error.what == f"307: redirected to {evil.url.removesuffix('/v1')}"
     assert evil.requests == []
 
@@ -116,7 +111,6 @@ async def test_cancelling_an_answer_closes_the_connection_at_once(sent: list[byt
         group.cancel_scope.cancel()
         with anyio.CancelScope(shield=True):
             await there.until(lambda there: there.ended)
-
     assert read_ending(kept.since(0)[-1].data).reason == "closed by host"
 
 
@@ -127,7 +121,6 @@ async def test_silence_is_given_up_after_its_timeout_but_not_behind_an_end(monke
         error = await refused(there.url, timeout=0.5)
         with anyio.fail_after(PATIENCE):
             fold = await asked(there.url)
-
     assert error.what.startswith("no byte for 0.5 s")
     assert error.remedy == "try again, or raise providers.mine.timeout"
     assert (fold.text, fold.stop) == ("x", "end")
@@ -154,7 +147,6 @@ async def test_an_answer_that_goes_on_behind_its_call_is_read_for_a_while_then_c
         fold = await asked(there.url, kept=kept, reader=protocol(name).reader(TOOLS))
         with anyio.fail_after(PATIENCE):
             await there.until(lambda there: there.ended)
-
     assert [(each.call.name, each.call.arguments, each.complete) for each in fold.calls] == [("math__add", SUM, True)]
     assert (fold.stop, fold.vendor_stop, fold.usage.output_total) == ("end", CLOSED, None)
     assert sum(len(piece.text) for piece in fold.cut_off) > MADE_UP_LIMIT  # what is made up is what people come to see
@@ -191,7 +183,6 @@ async def test_a_proxy_of_the_environment_is_used_for_another_machine_and_never_
         await asked(there.url, environment={"HTTP_PROXY": address, "http_proxy": address, "ALL_PROXY": address})
         assert (len(there.requests), proxy.requests) == (1, [])
         fold = await asked("http://model.example/v1", environment={"http_proxy": address}, allow_http=True)
-
     assert fold.stop == "tools"
     assert proxy.requests[0].data.startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1\r\n")
 
@@ -226,11 +217,9 @@ async def test_a_certificate_that_nobody_signed_is_refused_unless_it_is_named(tm
     own = certificate(tmp_path)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(own)
-
     async with peer([head(), RECORDED], tls=context) as there:
         error = await refused(there.url)
         fold = await asked(there.url, ca_file=own)
-
     assert error.what.startswith("its certificate cannot be verified")
     assert error.remedy == "set providers.mine.ca_file to the certificate that signed it, if you trust it"
     assert (len(there.requests), fold.stop) == (1, "tools")
@@ -249,7 +238,6 @@ async def test_servers_that_list_models_are_found_and_none_that_hangs_is_kept(mo
         urls = {"ollama": tags.url.removesuffix("/v1"), "llamacpp": hanging.url, "vllm": lists.url}
         with anyio.fail_after(PATIENCE):
             servers = await local_servers({**urls, "lmstudio": "http://127.0.0.1:9/v1"})
-
     wanted = [LocalServer(provider=name, base_url=urls[name], models={"qwen3:8b": None}) for name in ("ollama", "vllm")]
     assert servers == tuple(wanted)
     assert tags.requests[0].data.startswith(b"GET /api/tags HTTP/1.1\r\n")

@@ -88,7 +88,6 @@ FOREIGN: dict[str, tuple[JSON, str]] = {
 def test_the_request_of_another_host_is_read_in_whatever_spelling(name: str) -> None:
     body, parts = FOREIGN[name]
     outline = parts_of(text(body))
-
     shown = {"message", "tool", "call", "result", "thinking", "image"}
     found = [(part.kind, part.name, part.origin, part.preview) for part in outline.walk() if part.kind in shown]
     assert " | ".join(" ".join(filter(None, words)) for words in found) == parts
@@ -143,7 +142,6 @@ def test_a_secret_that_is_spelt_in_several_events_is_taken_out_before_anything_i
     growing = ResponseWords(dialect("openai"), hide=lambda said: said.replace("hunter2-hunter2", "KEY"))
     for piece in (chunk({"content": "x" * 180 + "hunter2"}), chunk({"content": "-hunter2"}), DONE):
         growing.feed(piece)
-
     assert growing.words == f'"{"x" * 180}KEY"'
 
 

@@ -93,7 +93,6 @@ def test_what_the_person_adds_wins_and_the_conversation_is_found_in_the_bytes() 
     messages = (user('é"\n\\' * 1000), user("half \ud800"))
     request = outgoing("openai", *messages, extra=(("top_k", 5),))
     own = outgoing("openai", *messages, extra=(("messages", list[JSON]()),))
-
     body = json.loads(request.body)
     assert (body["top_k"], body["messages"][1]["content"]) == (5, "half \ufffd")
     assert [json.loads(request.body[start:end]) for start, end in request.spans] == body["messages"]
@@ -163,9 +162,7 @@ def test_mistral_gets_ids_of_nine_letters_and_digits_and_no_user_behind_results(
     fit = ToolCall(id="t9", wire_id="aB3dE6gH9", name="math__add", arguments="{}")
     calls, picture = [*twins, fit], Image(media_type="image/png", data="QUJD")
     results = told(*(result(call, Text(text="30"), picture) for call in calls))
-
     _, asked, *back = sent("openai", user("q"), assistant(*calls), results, service="mistral")
-
     ids = [mapping(call)["id"] for call in items(asked["tool_calls"])]
     assert (ids, len(set(ids))) == ([message["tool_call_id"] for message in back], len(calls))
     assert all(re.fullmatch("[A-Za-z0-9]{9}", str(each)) for each in ids)
@@ -179,7 +176,6 @@ def test_thinking_goes_back_to_services_of_chat_where_it_is_demanded_once_there_
     for key, value, echoes in ((ECHOED, "hm", ["hm", ""]), (ECHOED, "", ["", ""]), ("reasoning", "hm", [None, None])):
         answer = fold_of("openai", chunk({key: value, "content": "a"}), chunk(finish="stop"), DONE).message(turn=1)
         before, after = sent("openai", user("x"), answer), sent("openai", user("x"), answer, *called)
-
         assert ECHOED not in before[1]
         assert [after[1].get(ECHOED), after[3].get(ECHOED)] == echoes
 
@@ -188,9 +184,7 @@ def test_anthropic_gets_no_blank_texts_for_it_refuses_them() -> None:
     call = ToolCall(id="t1c0", wire_id="toolu_1", name="t", arguments='{"a":1}')
     blank = Text(text=" \n")
     talk = (user("x"), assistant(blank, call), told(result(call, Text(text=""))), assistant(blank), user("y"))
-
     content = [message["content"] for message in sent("anthropic", *talk)]
-
     assert content == [
         [{"type": "text", "text": "x"}],
         [{"type": "tool_use", "id": "toolu_1", "name": "t", "input": {"a": 1}}],
@@ -201,7 +195,6 @@ def test_anthropic_gets_no_blank_texts_for_it_refuses_them() -> None:
 def test_calls_that_others_made_are_signed_for_gemini_as_it_wants_it() -> None:
     calls = [ToolCall(id=f"t{n}", wire_id=f"call_{n}", name="f", arguments="{}") for n in (1, 2)]
     dummy = "skip_thought_signature_validator"
-
     for model, signature in (("gemini-3-pro", dummy), ("gemini-flash-latest", dummy), ("gemini-2.5-pro", None)):
         parts = items(sent("gemini", user("x"), assistant(*calls), model=model)[1]["parts"])
         assert [mapping(part).get("thoughtSignature") for part in parts] == [signature, None]
@@ -211,10 +204,8 @@ def test_thinking_goes_back_to_ollama_within_the_turn_that_it_belongs_to_and_no_
     hm = Thinking(text="hm", provider=PROVIDER, model=MODEL)
     step, results = assistant(hm, MULTIPLY), told(result(MULTIPLY, Text(text="1")))
     note = Message(role="user", parts=(Text(text="[stopped]"),), source="host")
-
     running = sent("ollama", user("x"), step, results, step, results, note)
     after = sent("ollama", user("x"), step, results, assistant(hm, Text(text="so")), user("y"))
-
     assert [message.get("thinking") for message in running] == [None, "hm", None, "hm", None, None]
     assert [message.get("thinking") for message in after] == [None] * 5
 
@@ -224,7 +215,6 @@ def test_a_vendors_own_tool_in_the_extra_body_stands_behind_the_offered_ones(nam
     search: JSON = {"type": "web_search"}
     tool = ToolSpec(name="a__b", description="", schema={}, server="a", tool="b")
     alone = items(body_of(name, tools=(tool,))["tools"])
-
     assert body_of(name, tools=(tool,), extra=(("tools", [search]),))["tools"] == [*alone, search]
     assert body_of(name, extra=(("tools", [search]),))["tools"] == [search]
 
@@ -253,7 +243,6 @@ def test_no_repr_of_a_request_shows_a_key_and_a_header_of_the_provider_s_own_sta
         model_request(Provider(name="mine", base_url=base, api_key=key, headers=headers), ASK, {"MINE": "canary-123"})
         for headers in ({"X": key}, own)
     )
-
     assert "canary" not in repr(ours)
     assert ours.origin == "https://a.example"
     assert {("Authorization", "Bearer canary-123"), ("X", "canary-123")} <= set(ours.headers)
@@ -265,11 +254,9 @@ def test_no_repr_of_a_request_shows_a_key_and_a_header_of_the_provider_s_own_sta
 def test_a_key_of_the_keyring_is_sent_as_one_of_the_environment_is(name: str) -> None:
     provider = PRESETS[name]
     key = "k-${HOME}"  # whatever is in it
-
     environment = {"AZURE_OPENAI_RESOURCE": "mine", "HOME": "nowhere"}
     outgoing = model_request(with_key(provider, key), ASK, environment)
     listed = models_request(with_key(provider, key), environment)
-
     assert any(value.removeprefix("Bearer ") == key for _, value in outgoing.headers)
     assert outgoing.url.startswith(listed.url.partition("/models")[0].removesuffix("/tags"))
     assert outgoing.secret == Secret(f"{name}.api_key", key)

@@ -47,7 +47,6 @@ def test_several_captures_come_out_in_the_same_order(store: Store, there: Store,
     made(there, info())
     before = exported(there, own)
     assert before.count(b'"preamble":true') == 2
-
     assert exported(store, import_files(store, [written(tmp_path, "own.jsonl", before)], Redactor()).id) == before
 
 

@@ -285,7 +285,6 @@ async def test_options_and_profiles_are_set_shown_sent_and_unset(app: Running) -
     await app.reach("enter", "not sent: the provider's own default")
     assert app.session.options.temperature is app.host.sessions.new().options.temperature is None
     await app.press("escape")
-
     await app.send("/profile", "no profile", "calculator", "json", "Use the tools.")
     await app.reach("enter", "fast/openai · json · calculator", "· the profile is calculator from here on")
     assert (app.session.profile, app.session.protocol) == ("calculator", "json")

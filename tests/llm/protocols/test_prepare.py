@@ -97,14 +97,12 @@ def test_resources_are_listed_asked_for_and_told_in_clines_way() -> None:
     assert "### Resource Templates\n- math://{number}: one" in system
     assert "### Direct Resources\n- math://tables (Tables): all tables" in system
     assert [name for name in PROTOCOLS if speaking(name).reads_resources] == ["cline"]
-
     asks = "<access_mcp_resource>\n<server_name>{}</server_name>\n<uri>math://{}</uri>\n</access_mcp_resource>"
     found = read("cline", asks.format("math", "tables?a=<b>&c"), tools=tools)
     assert found.calls == [("math__read", '{"uri": "math://tables?a=<b>&c"}')]
     for offered, server in ((TOOLS, "math"), (tools, "other")):
         refused = read("cline", asks.format(server, "tables"), tools=offered)
         assert (refused.calls, refused.malformed[0].startswith(f"{server} offers no resources")) == ([], True)
-
     called = ToolCall(id="1", wire_id="", name="math__read", arguments=found.calls[0][1])
     prepared = speaking("cline").prepare([user("look"), assistant(called), told(result(called))], tools).messages
     assert text_of(prepared[2]) == asks.format("math", "tables?a=<b>&c")
@@ -114,7 +112,6 @@ def test_every_call_has_one_result_directly_after_it_in_the_order_of_the_calls()
     none = ToolResult(call=ADD, content=(Text(text=NO_RESULT),), is_error=True)
     late = Message(role="tool", parts=(result(MULTIPLY, Text(text="30")),), turn=1)
     prepared = protocol("native").prepare((user("x"), assistant(MULTIPLY, ADD), user("y"), late), ())
-
     assert [message.role for message in prepared.messages] == ["user", "assistant", "tool", "user"]
     assert prepared.messages[2].parts == (result(MULTIPLY, Text(text="30")), none)
 
