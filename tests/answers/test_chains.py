@@ -37,8 +37,7 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
     starts = [sum(map(len, events[:number])) for number in range(5)]
     wires.link("asked", Span(exchange="x1", start=starts[1], end=starts[3]), 1.2)
     wires.link("cut", Span(exchange="x1", start=starts[3], end=starts[4]), 1.2)
-    chain = ChainReader(wires, CALL_ID).chain()
-    asked = some(chain).steps[0]
+    asked = some(ChainReader(wires, CALL_ID).chain()).steps[0]
     body = b"".join(events)
     read = [(piece.part, body[piece.start : piece.end]) for piece in asked.pieces]
     assert read == [("text", rb"add({\"a"), ("text", rb"\":1})"), ("cut", b" It is 3.")]
@@ -145,8 +144,7 @@ def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
     text = "line of the report\n" * 4_000
     wires.frame(rpc(id=4, result={"content": [{"type": "text", "text": text}]}), 1.5, direction="in", call=CALL_ID)
     tell(wires, shortened(text))
-    chain = ChainReader(wires, CALL_ID).chain()
-    states = {step.happened: f"{step.value} {step.state}" for step in some(chain).steps}
+    states = {step.happened: f"{step.value} {step.state}" for step in some(ChainReader(wires, CALL_ID).chain()).steps}
     assert "told: text (50," in states["told"]
     assert "of 76,000 characters)" in states["told"]
     assert [

@@ -42,8 +42,7 @@ STEP = Place(session=SESSION, turn=1, step=1)
 @given(any_draft, st.booleans(), st.integers(0, 2**62), st.integers(0, 2**62))
 @example(frame("a\x9b2J\u2028b\x7f\u202e\x1b".encode()), False, 0, 0)
 def test_any_record_survives_its_line(draft: Record, is_preamble: bool, time_us: int, mono_ns: int) -> None:  # noqa: FBT001 - generated
-    time_ns = time_us % (200 * 365 * 86400 * 10**6) * 1000
-    record = replace(draft, capture="c1", seq=7, time_ns=time_ns, mono_ns=mono_ns)
+    record = replace(draft, capture="c1", seq=7, time_ns=time_us % (200 * 365 * 86400 * 10**6) * 1000, mono_ns=mono_ns)
     line = jsonl.record_line(record, is_preamble=is_preamble)
     assert jsonl.parse(line, session=SESSION) == (record, is_preamble)
     assert jsonl.record_line(*jsonl.parse(line)[:1], is_preamble=is_preamble) == line

@@ -31,8 +31,7 @@ def kept_of(body: Iterable[bytes], encoding: str | None) -> tuple[BodyRedactor, 
     stream = REDACTOR.body(encoding)
     as_it_came, decoded = list[bytes](), list[bytes]()
     for feed in (*(lambda piece=piece: stream.feed(piece) for piece in body), stream.flush):
-        kept = feed()[0]
-        (decoded if stream.decoded_from else as_it_came).append(kept)
+        (decoded if stream.decoded_from else as_it_came).append(feed()[0])
     return stream, b"".join(as_it_came), b"".join(decoded)
 
 

@@ -74,8 +74,7 @@ def test_records_are_chosen_by_capture_and_number_and_read_as_another_store_writ
     record(store, [frame(b"3")], capture="c2")
     assert (kept(reading), kept(reading, capture="c1", after=1)) == ([b"0", b"1", b"2", b"3"], [b"1", b"2"])
     assert (kept(reading, capture="c1", after=1, until_seq=2), kept(reading, limit=2)) == ([b"1"], [b"0", b"1"])
-    assert kept(reading, capture="unknown") == []
-    assert reading.record("c1", 4) is None
+    assert (kept(reading, capture="unknown"), reading.record("c1", 4)) == ([], None)
     with pytest.raises(StoreError, match="for reading alone"):
         reading.run(lambda connection: connection.execute("DELETE FROM records"))
     reading.close()
@@ -206,8 +205,7 @@ def test_a_long_conversation_takes_a_small_part_of_its_bytes_and_any_body_comes_
     assert unstamped(store.records(capture="c1")) == drafts
     for seq, each in enumerate(drafts, 1):
         if each.kind == "request":
-            found = store.record("c1", seq)
-            assert unstamped([some(found)]) == [each]
+            assert unstamped([some(store.record("c1", seq))]) == [each]
     store.close()
 
 

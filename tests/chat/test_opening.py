@@ -46,5 +46,4 @@ def test_a_servers_prompt_is_asked_again_whole_and_what_joined_a_step_is_not_par
     first = opening_of(conversation, history, 1)
     assert first is not None
     assert (first.title, [item.text for item in first.opened]) == ("hi", ["hi"])
-    assert opening_of(conversation, history, 3) is None
-    assert last_asked(conversation) == 2
+    assert (opening_of(conversation, history, 3), last_asked(conversation)) == (None, 2)

@@ -114,8 +114,7 @@ def log_in(place: Desk) -> Ended:
     """As a person: take the address from standard error, and go where the authorization server sends the browser."""
     running = place.start("servers", "login", "guarded", terminal=True)
     running.until_shown("gives up")
-    found = re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+").search(running.out.data)
-    back = visit(some(found)[0].decode())
+    back = visit(some(re.compile(rb"http://127\.0\.0\.1:\d+/authorize\S+").search(running.out.data))[0].decode())
     visit(some(back))
     return running.wait()
 

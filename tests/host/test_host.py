@@ -79,8 +79,7 @@ async def settled(host: Host) -> Pool:
 async def asked(host: Host, session: Session, words: str) -> TurnResult:
     host.send(session, words)
     await until(lambda: not session.busy)
-    result = host.turns.result(session)
-    return some(result)
+    return some(host.turns.result(session))
 
 
 def answers(session: Session) -> list[str]:

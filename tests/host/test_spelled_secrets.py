@@ -69,8 +69,7 @@ async def test_a_secret_that_a_model_spells_is_neither_on_the_disk_nor_in_an_exp
 ) -> None:
     body = b"".join(spelled(dialect, size))
     assert all(text in said(dialect, body) for text in spellings())
-    kind = "application/x-ndjson" if dialect == "ollama" else "text/event-stream"
-    async with peer(head(kind=kind) + body) as there:
+    async with peer(head(kind="application/x-ndjson" if dialect == "ollama" else "text/event-stream") + body) as there:
         (tmp_path / "config.toml").write_text(CONFIG.format(dialect=dialect, url=there.origin))
         variables = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], **SECRETS}
         settings = load(Overrides(config=tmp_path / "config.toml", data_dir=tmp_path / "data"), variables)

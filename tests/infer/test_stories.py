@@ -81,8 +81,7 @@ def test_a_story_keeps_its_id_when_taps_join_and_a_taps_id_gives_its_half(tmp_pa
     with pytest.raises(TuiHostError, match="there is no such session"):
         stories.find(f"{a}x")
     delete_session(store, a)
-    assert titles(store) == ["b"]
-    assert Stories(store).get(story.id) is None
+    assert (titles(store), Stories(store).get(story.id)) == (["b"], None)
     store.close()
 
 

@@ -258,8 +258,7 @@ def of_text(said: str) -> JSON:
     ids=["a caller", "its own tool", "cut in a run", "cut behind thinking", "ended"],
 )  # fmt: skip
 def test_blocks_of_anthropic_go_back_whole_and_an_answer_that_stopped_can_go_on(body: bytes, content: JSON) -> None:
-    answer = fold_of("anthropic", began() + body).message(turn=1)
-    assert back("anthropic", answer)["content"] == content
+    assert back("anthropic", fold_of("anthropic", began() + body).message(turn=1))["content"] == content
 
 
 def test_an_unsigned_thought_goes_back_with_calls_to_services_that_demand_it_but_not_to_anthropic() -> None:

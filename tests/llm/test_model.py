@@ -37,8 +37,7 @@ async def refused_by(*pieces: bytes, **more: object) -> ModelError:
 async def test_an_answer_comes_as_events_and_every_byte_of_it_is_recorded_as_it_was_sent() -> None:
     for more, body in (("", RECORDED), ("content-encoding: gzip\r\n", gzip.compress(RECORDED))):
         kept = recorder()
-        pieces = [body[start : start + 100] for start in range(0, len(body), 100)]
-        async with peer([head(more=more), *pieces]) as there:
+        async with peer([head(more=more), *[body[start : start + 100] for start in range(0, len(body), 100)]]) as there:
             fold = await asked(there.url, kept=kept)
         assert (fold.text, fold.stop, len(fold.calls)) == (TEXT, "tools", 1)
         assert b"get_weather" in RECORDED[slice(*fold.calls[0].spans[0])]

@@ -97,8 +97,7 @@ async def play(host: Host, story: Story) -> Record:
         await until(is_ready)
         await asked(host, session, question)
         second = int(time.time())
-        result = host.turns.result(session)
-        assert some(result).stop == "done", (question, session.end_note)
+        assert some(host.turns.result(session)).stop == "done", (question, session.end_note)
     coming, *_ = await preview_request(host, session, "")
     return coming
 

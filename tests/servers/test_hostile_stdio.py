@@ -121,8 +121,7 @@ async def test_a_call_that_hangs_ends_when_its_server_is_disconnected_and_no_too
 
 
 def pid_of(running: Running, name: str) -> int:
-    connection = some(running.pool.server(name).connection)
-    return some(connection.child).process.pid
+    return some(some(running.pool.server(name).connection).child).process.pid
 
 
 CAUSES = {

@@ -100,8 +100,7 @@ def file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Path]:
 
 def test_a_key_is_kept_under_the_provider_s_name_found_again_and_forgotten(file: Path) -> None:
     assert (stored_key("mine"), with_stored_key(MINE)) == (None, MINE)
-    place = store_key("mine", KEY)
-    assert place == keyring_name() == keyrings.Kept().name
+    assert store_key("mine", KEY) == keyring_name() == keyrings.Kept().name
     assert json.loads(file.read_text()) == {"tui-host mine": KEY}
     provider = with_stored_key(MINE)
     assert credential(provider, {"HOME": "nowhere"}) == Secret("mine.api_key", KEY), "no reference is read in it"

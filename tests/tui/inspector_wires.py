@@ -88,8 +88,7 @@ class Wires(SessionSource):
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:
-        tools = ("multiply", "add") if row.lane == "llm" else ()
-        return {f"math__{tool}": ("math", tool) for tool in tools}
+        return {f"math__{tool}": ("math", tool) for tool in ("multiply", "add") if row.lane == "llm"}
 
     def append(self, draft: Record, at: float) -> Record:
         seq, passed_ns = len(self.records) + 1, round(at * 1e9)

@@ -84,8 +84,7 @@ async def test_what_is_typed_before_the_question_or_too_early_decides_nothing(ap
     await app.decide("n")
     await app.until(lambda: calls(app)[0].state == "rejected")
     await app.until_idle()
-    assert app.prompt.text == draft
-    assert app.focused is app.prompt
+    assert (app.prompt.text, app.focused) == (draft, app.prompt)
 
 
 async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(app: Running) -> None:
@@ -227,8 +226,7 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         assert "sk-nobody" not in app.text
         await app.until_ready()
         await app.until_shown("demo/openai · native", "● math", "● weather", "● orders")
-        await app.reach("2", app.asks)
-        await app.until_shown("Approve 2 calls?", "weather.get_forecast")
+        await app.reach("2", app.asks, "Approve 2 calls?", "weather.get_forecast")
         assert children() - before
         # It is left in the middle of a turn.
         await app.reach("ctrl+q", lambda: not app.app.is_running)

@@ -59,8 +59,7 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.press("escape")
     assert app.prompt.text == ""
     await app.press("a", "?", "escape")
-    assert app.prompt.text == "a?"
-    assert app.app.screen is app.main
+    assert (app.prompt.text, app.app.screen) == ("a?", app.main)
     await app.reach(
         "ctrl+p", "Search for commands", "ctrl+n  Begin a new session", "d       Show what changed in a request"
     )

@@ -81,8 +81,7 @@ class Asking:
 
     @property
     def lines(self) -> list[str]:
-        approval = self.app.approval
-        return [line.rstrip() for line in self.app.text_in(some(approval)).split("\n")]
+        return [line.rstrip() for line in self.app.text_in(some(self.app.approval)).split("\n")]
 
     @property
     def text(self) -> str:

@@ -75,8 +75,7 @@ async def test_f_forks_before_a_message_and_behind_an_answer_and_an_unasked_bran
     assert behind.id not in app.host.sessions
     assert before.id in app.host.sessions  # it has a draft
     await app.reach("left_square_bracket", "branch 2 of 2")
-    assert app.prompt.text == "say two"
-    assert app.focused is app.transcript
+    assert (app.prompt.text, app.focused) == ("say two", app.transcript)
     app.main.show_session(app.host.sessions.new())
     await app.press("ctrl+n")
     await app.send("/branch")

@@ -55,8 +55,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
         assert words(app) == [f"allowed by a rule in {file}"]
         file.write_text(file.read_text().replace(kept[1]["definition"], "0" * 64))
         app.app.action_reload()
-        await app.send('call math.add {"a": 4, "b": 4}', app.asks)
-        await app.until_shown("the definition changed", "is for another")
+        await app.send('call math.add {"a": 4, "b": 4}', app.asks, "the definition changed", "is for another")
         await app.answer("n")
 
 
