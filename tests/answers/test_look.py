@@ -145,6 +145,5 @@ def test_a_long_body_shows_its_beginning_while_the_rest_is_read() -> None:
     wires = Wires()
     row = wires.frame(b"[" + b'"one",\n' * 40_000 + b'"end"]', 1.0, direction="in")
     beginning = Future[Page]()
-    text = page_of("Frame", wires, row, set(), beginning).source[1]
-    shown = beginning.result(0).source[1]
+    text, shown = page_of("Frame", wires, row, set(), beginning).source[1], beginning.result(0).source[1]
     assert (text.startswith(shown), len(shown) < 70_000) == (True, True)

@@ -23,8 +23,7 @@ def offer(*tools: Tool, rule: NameRule = OPENAI_NAMES) -> Offer:
 
 
 def test_a_name_that_the_vendor_refuses_stands_in_the_description() -> None:
-    found = Tool(server="天气", name="查询", description="查天气")
-    bare = Tool(server="天气", name="天气_查询")
+    found, bare = Tool(server="天气", name="查询", description="查天气"), Tool(server="天气", name="天气_查询")
     assert [spec.description for spec in offer(found, bare, LOOK).specs] == ["查询: 查天气", "天气_查询", "looks"]
     in_words = offer(found, bare, rule=TEXT_NAMES).specs
     assert [(spec.name, spec.description) for spec in in_words] == [("天气__查询", "查天气"), ("天气__天气_查询", "")]

@@ -316,8 +316,7 @@ def test_each_column_is_a_session_whose_bytes_went_over_the_wire(program: Progra
         )
         listed = place.listed()
         first, second = [column["runs"][0] for column in columns_of(ended)]
-        bodies = place.provider.bodies
-        table = place.run("sessions", "list").text
+        bodies, table = place.provider.bodies, place.run("sessions", "list").text
     rows = [("mine/a:b  native" in row, "mine/a:b  cline" in row) for row in table.splitlines()[1:]]
     assert rows == [(False, True), (True, False)]
     assert (ended.code, ended.told) == (0, "tui-host: 1 of 2: mine/a:b:native\ntui-host: 2 of 2: mine/a:b:cline\n")

@@ -34,8 +34,7 @@ def test_the_models_of_every_provider_that_can_be_asked_are_listed_by_line(progr
         assert place.provider.requests[0].data.startswith(b"GET /v1/models HTTP/1.1\r\n")
         assert f"Bearer {KEY}".encode() in place.provider.requests[0].data
         assert not place.data.exists()  # a list is no session
-        named = place.run("models", "gone", "mine")
-        as_json = place.run("models", "gone", "mine", "--json")
+        named, as_json = place.run("models", "gone", "mine"), place.run("models", "gone", "mine", "--json")
     assert (named.code, named.text) == (1, "mine/small\nmine/large␛[2J\n")
     assert named.err.startswith("tui-host: gone (http://127.0.0.1:9): cannot connect")
     mine, lost = as_json.objects("providers")

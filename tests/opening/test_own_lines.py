@@ -21,8 +21,7 @@ from tui_host.opening.importing import import_files
 
 
 def test_a_session_and_its_parts_come_out_again_line_for_line_each_time(store: Store, tmp_path: Path) -> None:
-    first = import_files(store, [GOLDEN], Redactor())
-    second = import_files(store, [GOLDEN], Redactor())
+    first, second = import_files(store, [GOLDEN], Redactor()), import_files(store, [GOLDEN], Redactor())
     assert first.id == SESSION
     assert second.id != first.id
     assert exported(store, first.id) == exported(store, second.id) == GOLDEN.read_bytes()
@@ -37,8 +36,7 @@ def test_a_session_and_its_parts_come_out_again_line_for_line_each_time(store: S
 def test_several_captures_come_out_in_the_same_order(store: Store, there: Store, tmp_path: Path) -> None:
     own, other = SESSION, "20261121-134501-other"
     call = frame(b'{"jsonrpc":"2.0","id":1,"method":"tools/call"}\n', session=own)
-    plain = frame(b'{"jsonrpc":"2.0","method":"x"}\n')
-    theirs = frame(session=other, connection="math#1")
+    plain, theirs = frame(b'{"jsonrpc":"2.0","method":"x"}\n'), frame(session=other, connection="math#1")
     request = Record(wire="llm", kind="request", peer="demo", exchange="x1", place=call.place, data=b"{}")
     tries = [request, replace(request, kind="error", data=b""), replace(request, exchange="x2")]
     # in the first capture the session used no server, so that the second one's preamble comes first of all

@@ -66,8 +66,7 @@ def test_the_example_is_a_configuration(tmp_path: Path) -> None:
 
 
 def test_the_default_file_says_what_happens_without_any_file(no_home: Path) -> None:
-    written = load(Overrides(config=shipped("default.toml")), {})
-    nothing = load(Overrides(), {})
+    written, nothing = load(Overrides(config=shipped("default.toml")), {}), load(Overrides(), {})
     assert written.model == ModelRef(provider="demo", model="openai")
     same = replace(
         written,

@@ -172,8 +172,7 @@ async def test_a_form_of_thousands_of_fields_is_one_field_and_one_without_has_it
 
 
 async def test_a_page_is_shown_with_its_host_and_opened_only_by_a_key(tmp_path: Path) -> None:
-    opened = tmp_path / "opened"
-    browser = tmp_path / "browser"
+    opened, browser = tmp_path / "opened", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}\n', encoding="utf-8")
     browser.chmod(0o755)
     async with running(tmp_path, config=OFF, environment={"BROWSER": f"{browser} %s"}) as app:

@@ -232,7 +232,7 @@ def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were()
 
 def test_a_line_knows_the_lines_the_path_and_the_bytes_of_its_value_and_strings_open_as_pages() -> None:
     page = json_page(TEXT)
-    paths = ["" if value is None else path(value) for value in [page.item(number) for number in range(len(page))]]
+    paths = ["" if value is None else path(value) for value in map(page.item, range(len(page)))]
     assert paths[0] == paths[-1] == "."
     assert paths[-5:-2] == ['数据["a b"][2]', '数据["a b"]', "数据.empty"]
     messages = item(page, '"messages"')
