@@ -100,10 +100,8 @@ def test_the_record_says_that_a_body_was_coded_and_reads_back_whole(*, is_late: 
     marks = [entry for chunk in chunks for entry in chunk.redacted]
     assert [(entry.name, entry.coding) for entry in marks] == [("was gzip", "gzip"), ("K", "")]
     assert {chunk.encoding for chunk in chunks} == ({"gzip", None} if is_late else {None})
-    as_it_came, rest = (
-        b"".join(each.data for each in chunks if bool(each.encoding) is coded) for coded in (True, False)
-    )
-    assert Decoder("gzip").feed(as_it_came) + rest == NOISE[:60_000] + KEPT + NOISE[:60_000]
+    as_came, rest = (b"".join(each.data for each in chunks if bool(each.encoding) is coded) for coded in (True, False))
+    assert Decoder("gzip").feed(as_came) + rest == NOISE[:60_000] + KEPT + NOISE[:60_000]
     assert kept.ending().kept == kept.ending().size == len(body)
 
 

@@ -209,6 +209,7 @@ async def test_stopped_in_the_stream_what_came_stays_and_the_model_sees_that_it_
         assert (item.state, item.text) == ("stopped", "I will")
         assert (turn.result.stop, turn.result.answer, at.pool.sent) == ("stopped", "I will", [])
         assert at.said()[1:] == [("assistant", "I will"), ("user", wording.ANSWER_STOPPED)]
+        assert at.notes() == ["stopped by you / "]
         assert (await at.ask("go on")).answer == "hi"
         assert b"[The user stopped the previous answer here.]\\n\\ngo on" in at.requests()[-1]
 

@@ -70,7 +70,7 @@ def test_what_cannot_be_started_is_told_in_a_line(program: Programs, tmp_path: P
     assert not (tmp_path / "data" / "tui-host.db").exists()
 
 
-def test_a_known_host_gets_its_servers_behind_taps_and_its_files_stay(
+def test_a_known_host_gets_servers_behind_taps_and_its_files_stay(
     program: Programs, model: str, tmp_path: Path
 ) -> None:
     server = {"command": sys.executable, "args": ["-m", "tui_host.demo.servers", "math"]}

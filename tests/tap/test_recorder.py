@@ -168,9 +168,7 @@ def damage(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [shutil.rmtree, damage])
-def test_where_the_database_is_gone_or_bad_recording_begins_anew(
-    tmp_path: Path, change: Callable[[Path], None]
-) -> None:
+def test_where_the_database_is_gone_or_bad_it_begins_anew(tmp_path: Path, change: Callable[[Path], None]) -> None:
     folder = tmp_path / "data"
     process = start(tap(folder, *ECHO))
     trip(process, 0)

@@ -112,23 +112,6 @@ async def test_a_rule_for_the_session_is_shown_in_words_marked_and_taken_back(ap
     await app.answer("n")
 
 
-async def test_stop_keeps_what_came_and_the_model_sees_that_it_was_cut(app: Running) -> None:
-    app.session.model = ModelRef(provider="demo", model="openai")  # the embedded one takes its time
-    await app.send("write 3000 words", lambda: len(answer(app).text) > 40)
-    await app.until_shown("receiving the answer", "escape stops", "demo/openai")
-    await app.press("escape")
-    await app.until_idle()
-    came = answer(app).text
-    assert answer(app).state == "stopped"
-    assert len(came) > 40
-    await app.until_shown("stopped by you")
-    assert "A host talks to two sides" in came  # on the screen too, unless more came than has room
-    await app.ask("help")
-    told = [str(message["content"]) for message in app.messages]
-    assert any(came in text for text in told)
-    assert any("The user stopped the previous answer here." in text for text in told)
-
-
 async def test_at_the_limit_of_steps_the_chat_asks_whether_the_turn_goes_on(tmp_path: Path, model_url: str) -> None:
     config = fast(model_url) + MATH.replace("[limits]", "[limits]\nsteps = 1")
     async with running(tmp_path, config=config, size=SMALL) as app:

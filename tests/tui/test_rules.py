@@ -59,9 +59,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
         await app.answer("n")
 
 
-async def test_rules_say_whence_they_come_and_what_they_did_and_are_kept_and_ended(
-    tmp_path: Path, model_url: str
-) -> None:
+async def test_rules_say_where_from_and_what_they_did_and_are_kept_and_ended(tmp_path: Path, model_url: str) -> None:
     config, file = fast(model_url) + MATH + ASKS, tmp_path / "rules.toml"
     async with running(tmp_path, config=config, size=USUAL) as app:
 
