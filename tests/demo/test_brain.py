@@ -21,7 +21,7 @@ TOOLS = (
 )
 
 
-def told_by_servers(call: DemoCall) -> str:
+def by_servers(call: DemoCall) -> str:
     values = [str(value) for value in (parsed_object(call.arguments) or {}).values()]
     name = call.name.partition("__")[2]
     if name not in OPERATIONS or not values:
@@ -46,11 +46,7 @@ class Played:
 
 
 def play(
-    question: str,
-    tools: Sequence[str] = TOOLS,
-    *,
-    told: Callable[[DemoCall], str] = told_by_servers,
-    parallel: bool = True,
+    question: str, tools: Sequence[str] = TOOLS, *, told: Callable[[DemoCall], str] = by_servers, parallel: bool = True
 ) -> Played:
     messages: list[DemoMessage] = [DemoMessage(role="user", text=question)]
     plans: list[Plan] = []
@@ -163,7 +159,7 @@ def test_what_became_of_a_call_is_told_as_the_host_told_it() -> None:
 
 
 def test_the_tools_results_are_used_and_not_sums_of_its_own() -> None:
-    turn = play("6 * 5 + 7", told=lambda call: "31" if call.name == MULTIPLY else told_by_servers(call))
+    turn = play("6 * 5 + 7", told=lambda call: "31" if call.name == MULTIPLY else by_servers(call))
     assert turn.asked[1] == [(ADD, '{"a":31,"b":7}')]
     assert "**38**" in turn.text
     assert [len(calls) for calls in play("(1 + 2) * (3 + 4)", parallel=False).asked] == [1, 1, 1]

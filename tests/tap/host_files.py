@@ -1,6 +1,6 @@
 """Files as other hosts have them, written for the tests: with comments, odd spacing, secrets, and things that are no servers."""
 
-CLAUDE_DESKTOP = """\
+DESKTOP = """\
 {
   "globalShortcut": "Ctrl+Space",
   "mcpServers": {
@@ -92,7 +92,7 @@ CLINE = """\
 }"""
 
 SAMPLES = (
-    ("claude-desktop", CLAUDE_DESKTOP),
+    ("claude-desktop", DESKTOP),
     ("claude-code", CLAUDE_CODE),
     ("cursor", CURSOR),
     ("vscode", VSCODE),
