@@ -59,27 +59,18 @@ MATH, MCP = {"name": "math", "version": "1"}, "io.modelcontextprotocol"
         (answer(content=[{"type": "image", "data": "…"}]), "result", "image"),
         (answer(tools=[1, 2], nextCursor=""), "result", "2 tools, and more"),
         (answer(resourceTemplates=[]), "result", "0 resource templates"),
-        (
-            answer(resultType="input_required", inputRequests={"q": {"method": "m", "params": {"message": "Seats?"}}}),
-            "result",
-            "input required: m Seats?",
-        ),
+        (answer(resultType="input_required", inputRequests={"q": {"method": "m", "params": {"message": "Seats?"}}}),
+         "result", "input required: m Seats?"),
         (answer(resultType="input_required", requestState="s"), "result", "input required: to be sent again"),
-        (
-            answer(protocolVersion="2025-11-25", capabilities={"tools": {}, "logging": {}}, serverInfo=MATH),
-            "result",
-            "math 1 · 2025-11-25 · tools, logging",
-        ),
-        (
-            answer(supportedVersions=["2026-07-28"], capabilities={}, _meta={f"{MCP}/serverInfo": MATH}),
-            "result",
-            "math 1 · 2026-07-28",
-        ),
+        (answer(protocolVersion="2025-11-25", capabilities={"tools": {}, "logging": {}}, serverInfo=MATH), "result",
+         "math 1 · 2025-11-25 · tools, logging"),
+        (answer(supportedVersions=["2026-07-28"], capabilities={}, _meta={f"{MCP}/serverInfo": MATH}), "result",
+         "math 1 · 2026-07-28"),
         (rpc(id=1, error={"code": -32601, "message": "no such method"}), "error", "-32601 no such method"),
         (rpc(id=None, error={"code": -32700, "message": "parse"}), "error", "-32700 parse"),
         (b"[" + rpc(id=1, method="ping") + b"]", "batch", "1 messages"),
     ],
-)
+)  # fmt: skip
 def test_a_frame_is_put_into_words(message: bytes, kind: str, words: str) -> None:
     head = read_frame(message, in_words=True).head
     assert (head.kind, head.words) == (kind, words)

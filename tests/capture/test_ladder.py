@@ -156,30 +156,23 @@ SCENES: Mapping[str, Play] = {
     "a server that refuses in text": passes(404, [("content-type", "text/plain")], b"no such session", method="POST"),
     "a server that refuses in JSON-RPC": passes(400, JSON_TYPE, rpc(id=1, error={"code": 1}), method="POST"),
     "a server that is gone": passes(0, [], b"", "cut by peer", "RemoteProtocolError: gone", method="POST"),
-    "a stream of a server's own": passes(
-        200, EVENT_STREAM, b"data: " + CHANGED + b"\n\n", "closed by host", method="GET"
-    ),
+    "a stream of a server's own": passes(200, EVENT_STREAM, b"data: " + CHANGED + b"\n\n", "closed by host",
+        method="GET"),
     "no stream offered": passes(405, [], method="GET"),
     "no stream found": passes(404, [], method="GET"),
     "requests that wait": sends(*WAITING),
     "requests whose server has ended": sends(*WAITING, ending="exited 134"),
     "a capture that is over": is_over,
     "lines of standard error that follow each other": says_errors,
-    "notifications that repeat": sends(
-        *(came(CHANGED, server) for server in ("math", "math", "math", "docs")), *map(came, (*PROGRESS, *SAID))
-    ),
-    "a spoiled answer": sends(
-        CALLED, ("in", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te\xff', "", "math")
-    ),
-    "a server's own request": sends(
-        CALLED,
-        came(rpc(id=1, method="roots/list")),
-        ("out", rpc(id=1, result={"roots": []}), "", "math"),
-        came(result_of(1, failed=True)),
-    ),
+    "notifications that repeat": sends(*(came(CHANGED, server) for server in ("math", "math", "math", "docs")),
+        *map(came, (*PROGRESS, *SAID))),
+    "a spoiled answer": sends(CALLED,
+        ("in", b'{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"te\xff', "", "math")),
+    "a server's own request": sends(CALLED, came(rpc(id=1, method="roots/list")),
+        ("out", rpc(id=1, result={"roots": []}), "", "math"), came(result_of(1, failed=True))),
     "links to what is yet to come, and into a turn": is_linked,
     "links and decisions that cannot be read": cannot_be_read,
-}
+}  # fmt: skip
 
 
 def test_every_scene_has_its_rows_and_a_view_that_takes_only_changes_has_them_too() -> None:

@@ -24,17 +24,11 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
         ("X-License", KEY, "⟨secret:x-license⟩"),
         ("X-OpenAI-Keys", f"a={KEY}, {KEY}", "a=⟨secret:x-openai-keys⟩, ⟨secret:x-openai-keys⟩"),
         ("Origin", "http://u:p-1@a.example:8", "http://⟨secret:userinfo⟩@a.example:8"),
-        (
-            "Location",
-            "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a",
-            "http://127.0.0.1:1/cb?code=⟨secret:code⟩&state=⟨secret:state⟩&scope=a",
-        ),
+        ("Location", "http://127.0.0.1:1/cb?code=c0de&state=5t&scope=a",
+         "http://127.0.0.1:1/cb?code=⟨secret:code⟩&state=⟨secret:state⟩&scope=a"),
         ("Referer", "/x?a=b;key=p-1;c=d", "/x?a=b;key=⟨secret:key⟩;c=d"),
-        (
-            "X-Any",
-            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
-            "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f",
-        ),
+        ("X-Any", "/a?next=https%3A%2F%2Fb%2F%3Fkey%3Dp-1%26c%3Dd&e=f",
+         "/a?next=https%3A%2F%2Fb%2F%3Fkey%3D⟨secret:key⟩%26c%3Dd&e=f"),
         ("Sec-WebSocket-Key", "Bearer realm-1", None),
         ("X-Total-Tokens", "prompt=12345678901234567890", None),
         ("WWW-Authenticate", 'Bearer realm="a17", error="invalid"', None),
@@ -43,7 +37,7 @@ JWT = "eyJhbGciOiJFUzI1NiIsInR5cCI6ImRwb3Arand0In0.eyJqdGkiOiItQndDM0VTYzZhY2Myb
         ("X-Custom", "Bearer of 17 good news", None),
         ("X-Any", "/a/b?keys=a,b&max_tokens=17&ticket=1234&session_id=17&next=%2Fa%3Fmax_tokens%3D17", None),
     ],
-)
+)  # fmt: skip
 def test_a_credential_in_a_header_is_not_kept_and_what_only_sounds_like_one_is(
     name: str, value: str, kept: str | None
 ) -> None:

@@ -19,30 +19,22 @@ from tui_host.errors import SettingsError
         (["--config", "c", "sessions", "list"], {"command": "sessions list", "config": Path("c")}),
         (["sessions", "list", "--config", "c"], {"command": "sessions list", "config": Path("c")}),
         (["--data-dir", "d", "https://d.example"], {"server": ("https://d.example",), "data_dir": Path("d")}),
-        (
-            ["--config", "c", "--", "uvx", "ask", "--json", "; touch x"],
-            {"server": ("uvx", "ask", "--json", "; touch x"), "config": Path("c")},
-        ),
+        (["--config", "c", "--", "uvx", "ask", "--json", "; touch x"],
+         {"server": ("uvx", "ask", "--json", "; touch x"), "config": Path("c")}),
         (["ask", "--", "--is this a question?"], {"text": "--is this a question?", "json": False}),
-        (
-            ["ask", "hi", "--allow", "a.*", "--allow", "b.c", "--yes", "--max-steps", "3", "--no-record"],
-            {"text": "hi", "allow": ["a.*", "b.c"], "yes": True, "max_steps": 3, "no_record": True, "model": None},
-        ),
-        (
-            ["servers", "add", "x", "--env", "A=1", "--", "y", "--env", "--", "z"],
-            {"words": ["x"], "env": ["A=1"], "server": ("y", "--env", "--", "z")},
-        ),
+        (["ask", "hi", "--allow", "a.*", "--allow", "b.c", "--yes", "--max-steps", "3", "--no-record"],
+         {"text": "hi", "allow": ["a.*", "b.c"], "yes": True, "max_steps": 3, "no_record": True, "model": None}),
+        (["servers", "add", "x", "--env", "A=1", "--", "y", "--env", "--", "z"],
+         {"words": ["x"], "env": ["A=1"], "server": ("y", "--env", "--", "z")}),
         (["call", "math", "--json", "add", "{}"], {"words": ["math", "add", "{}"], "json": True}),
         (["sessions", "show", "last", "--changes", "3", "5"], {"changes": ["3", "5"], "bill": None}),
         (["sessions", "prune", "--older-than", "2h", "--max", "5GB"], {"older_than": 7200, "max": 5_000_000_000}),
         (["tap", "llm", "--upstream", "https://x", "--allow-host", "h"], {"port": 8321, "allow_host": ["h"]}),
-        (
-            ["--config", "c", "demo-model", "--data-dir", "d", "--port", "0", "--config=e"],
-            {"words": ["--port", "0"], "config": Path("e")},
-        ),
+        (["--config", "c", "demo-model", "--data-dir", "d", "--port", "0", "--config=e"],
+         {"words": ["--port", "0"], "config": Path("e")}),
         (["conformance", "--", "x", "--y"], {"server": ("x", "--y")}),
     ],
-)
+)  # fmt: skip
 def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str, object]) -> None:
     command, args = read_arguments(words)
     assert args.command == command.name

@@ -110,11 +110,8 @@ def odd(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generato
         (["confirm"], 0, ["odd asked to confirm (Really?): declined: --confirm accepts"]),
         (["confirm", "--confirm"], 0, []),
         (["paint", "--elicit", "colour=red", "--elicit", "size=3"], 0, []),
-        (
-            ["paint"],
-            0,
-            ["odd asked for colour, size (Really?): declined: nothing was given; --elicit FIELD=VALUE answers"],
-        ),
+        (["paint"], 0,
+         ["odd asked for colour, size (Really?): declined: nothing was given; --elicit FIELD=VALUE answers"]),
         (
             ["paint", "--elicit", "size=3", "--elicit", "color=red"],
             1,
@@ -124,7 +121,7 @@ def odd(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Generato
             ],
         ),
     ],
-)
+)  # fmt: skip
 def test_a_call_points_out_what_was_not_meant(odd: Desk, words: list[str], code: int, told: list[str]) -> None:
     ended = odd.run("call", "odd", *words)
     assert (ended.code, ended.told.splitlines()) == (code, [f"tui-host: {line}" for line in told])

@@ -234,33 +234,21 @@ def test_prune_removes_what_is_too_much_or_too_old_and_tells_it(program: Program
 TEN = [
     ("why so many tokens, and what did the protocol put in", "parcel", "--bill 1", ["lists the tools", "teaches"]),
     ("why did this request take so many", "station", "--bill 4", ["result of lab.history", "atlas", "LLM 4"]),
-    (
-        "who allowed it, what was changed, what not told",
-        "station",
-        "--chain 1.1.1",
-        ["by you", "metric", "imperial", "not told: structuredContent source, confidence"],
-    ),
+    ("who allowed it, what was changed, what not told", "station", "--chain 1.1.1",
+     ["by you", "metric", "imperial", "not told: structuredContent source, confidence"]),
     ("the same in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
     ("who refused it, and why", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
     ("what became this call", "parcel", "--chain 2.1.1", ["7 rue Basse", "edited address", "came from orders.find"]),
     ("where does a value come from", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
     ("where does the cache break", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
     ("what changed between two", "station", "--changes 4 7", ["and tell our partners the query"]),
-    (
-        "which tool was never called",
-        "chinese",
-        "--tools",
-        ["天气.画地图", '"requests": 6, "calls": 0}, "mark": "never called"'],
-    ),
+    ("which tool was never called", "chinese", "--tools",
+     ["天气.画地图", '"requests": 6, "calls": 0}, "mark": "never called"']),
     ("why did it take so long", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
-    (
-        "what deserves a look",
-        "station",
-        "--look",
-        ["refused with 429", "the definition changed of search", "lab exited 134", "edited"],
-    ),
+    ("what deserves a look", "station", "--look",
+     ["refused with 429", "the definition changed of search", "lab exited 134", "edited"]),
     ("how did it end", "station", "--servers", ["cannot open /srv/reports", "exited 134", "connection 2"]),
-]
+]  # fmt: skip
 
 
 def test_each_question_has_its_answer_on_a_page(program: Programs, tmp_path: Path) -> None:

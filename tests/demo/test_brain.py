@@ -67,29 +67,18 @@ def play(
 ADD, SUBTRACT, MULTIPLY, DIVIDE, FORECAST, ALERTS, ORDER, ORDERS = TOOLS
 SEVERAL = 'call math.add {\n  "a": 1,\n  "b": 2\n}\ncall orders.list_orders\n调用 weather.get_alerts {"city":"巴黎"}'
 TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
-    (
-        "what is (6 × 5 + 7) / 2?",
-        [[(MULTIPLY, '{"a":6,"b":5}')], [(ADD, '{"a":30,"b":7}')], [(DIVIDE, '{"a":37,"b":2}')]],
-        ["(6 × 5 + 7) / 2 = **18.5**", '3. `math__divide` {"a":37,"b":2} → 18.5', "I am no AI"],
-    ),
-    (
-        "(1 + 2) * (3 + 4) - 5",
-        [
-            [(ADD, '{"a":1,"b":2}'), (ADD, '{"a":3,"b":4}')],
-            [(MULTIPLY, '{"a":3,"b":7}')],
-            [(SUBTRACT, '{"a":21,"b":5}')],
-        ],
-        ["**16**"],
-    ),
+    ("what is (6 × 5 + 7) / 2?",
+     [[(MULTIPLY, '{"a":6,"b":5}')], [(ADD, '{"a":30,"b":7}')], [(DIVIDE, '{"a":37,"b":2}')]],
+     ["(6 × 5 + 7) / 2 = **18.5**", '3. `math__divide` {"a":37,"b":2} → 18.5', "I am no AI"]),
+    ("(1 + 2) * (3 + 4) - 5",
+     [[(ADD, '{"a":1,"b":2}'), (ADD, '{"a":3,"b":4}')], [(MULTIPLY, '{"a":3,"b":7}')], [(SUBTRACT, '{"a":21,"b":5}')]],
+     ["**16**"]),
     ("(2 + 3) * (2 + 3)", [[(ADD, '{"a":2,"b":3}')], [(MULTIPLY, '{"a":5,"b":5}')]], ["**25**"]),
     ("3 * 4 + 1 / 0", [[(MULTIPLY, '{"a":3,"b":4}'), (DIVIDE, '{"a":1,"b":0}')]], ["division by zero", "→ 12"]),
     ("think about 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**"]),
     ("思考一下 6 * 7", [[(MULTIPLY, '{"a":6,"b":7}')]], ["**42**", "演示模型"]),
-    (
-        "forecast for New York, São Paulo & Cairo, please",
-        [[(FORECAST, f'{{"city":"{city}"}}') for city in ("New York", "São Paulo", "Cairo")]],
-        ["of São Paulo"],
-    ),
+    ("forecast for New York, São Paulo & Cairo, please",
+     [[(FORECAST, f'{{"city":"{city}"}}') for city in ("New York", "São Paulo", "Cairo")]], ["of São Paulo"]),
     ("东京的天气怎么样？", [[(FORECAST, '{"city":"东京"}')]], ["of 东京"]),
     ("香港有没有预警？", [[(ALERTS, '{"city":"香港"}')]], ["of 香港"]),
     (
@@ -111,15 +100,12 @@ TURNS: list[tuple[str, list[list[tuple[str, str]]], list[str]]] = [
     ("write 1,000,000 words", [], ["## Part 2"]),
     ("写一篇 500 字的文章", [], ["## 第 1 部分"]),
     *((question, [], ["| ---", "```python", "~~"]) for question in ("show markdown", "给我一个表格", "演示 Markdown")),
-    *(
-        (question, [], ["call SERVER.TOOL", "`math__add`"])
-        for question in ("hello", "who are you?", "你好", "帮助", "")
-    ),
+    *((question, [], ["call SERVER.TOOL", "`math__add`"]) for question in ("hello", "who are you?", "你好", "帮助", "")),
     *((question, [], ["8", "`math__add`"]) for question in ("which tools do you have?", "有哪些工具", "list tools")),
     ("compose a `sonnet`", [], ["none of my rules recognised `compose a 'sonnet'`", "`weather__get_alerts`"]),
     ("作一首诗", [], ["没有规则能识别"]),
     ("errors are human", [], ["none of my rules"]),
-]
+]  # fmt: skip
 
 
 def test_a_question_leads_to_these_calls_and_words() -> None:

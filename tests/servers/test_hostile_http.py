@@ -60,24 +60,16 @@ MOVED = "307 Temporary Redirect"
 NO_MESSAGE = "the answer was lost: the answer is no JSON-RPC message; the tool may have run$"
 FAULTS: dict[str, tuple[Answer, str]] = {
     "dropped": (cuts(), "the answer was lost: Server disconnected .*; the tool may have run"),
-    "half a body": (
-        cuts(response(b'{"jsonrpc":"2.0",' + b" " * 500)[:-400]),
-        "the answer was lost: peer closed connection .*; the tool may have run",
-    ),
+    "half a body": (cuts(response(b'{"jsonrpc":"2.0",' + b" " * 500)[:-400]),
+        "the answer was lost: peer closed connection .*; the tool may have run"),
     "bad gzip": (answering("200 OK", b"\x1f\x8bnonsense", **IN_JSON, **ZIPPED), "broken"),
     "a gzip bomb": (bomb(b" ", 100_000_000, "application/json"), "decodes to more than"),
-    "a login page": (
-        answering("200 OK", PAGE, Content_Type="text/html"),
-        "it answered text/html: a login page, or the wrong URL. Sign in to .*Hotel WiFi; the tool may have run",
-    ),
-    "unavailable": (
-        answering("503 Service Unavailable", b"<p>Back at <b>noon</b></p>", Retry_After="120"),
-        r"HTTP 503 Service Unavailable: Back at noon \(try again after 120\)",
-    ),
-    "unauthorized": (
-        answering("401 Unauthorized", b'{"error":"no token"}', **IN_JSON),
-        "HTTP 401 Unauthorized: it needs a login: no token; the tool was not run .run tui-host servers login raw.",
-    ),
+    "a login page": (answering("200 OK", PAGE, Content_Type="text/html"),
+        "it answered text/html: a login page, or the wrong URL. Sign in to .*Hotel WiFi; the tool may have run"),
+    "unavailable": (answering("503 Service Unavailable", b"<p>Back at <b>noon</b></p>", Retry_After="120"),
+        r"HTTP 503 Service Unavailable: Back at noon \(try again after 120\)"),
+    "unauthorized": (answering("401 Unauthorized", b'{"error":"no token"}', **IN_JSON),
+        "HTTP 401 Unauthorized: it needs a login: no token; the tool was not run .run tui-host servers login raw."),
     "elsewhere": (answering(MOVED, Location="http://127.0.0.1:9/steal"), "HTTP 307"),
     "nowhere": (answering(MOVED, Location="http://[::x/%zz"), "HTTP 307"),
     "accepted": (answering("202 Accepted"), "202"),
@@ -89,11 +81,9 @@ FAULTS: dict[str, tuple[Answer, str]] = {
         bomb(b"data: ", 30_000_000, "text/event-stream; charset=utf-8"),
         r"its event stream is compressed \(gzip\); we asked for identity",
     ),
-    "a stream without an answer": (
-        [head(), b": nothing to say\n\n"],
-        "the answer was lost: .* without a response; the tool may have run",
-    ),
-}
+    "a stream without an answer": ([head(), b": nothing to say\n\n"],
+        "the answer was lost: .* without a response; the tool may have run"),
+}  # fmt: skip
 
 
 async def as_asked(asked: Exchange) -> None:

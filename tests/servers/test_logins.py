@@ -143,31 +143,23 @@ LOGINS: list[tuple[Mapping[str, object], Mapping[str, object]]] = [
     # metadata are looked for in every place in order
     ({}, {"tried": [f"{PRM}/mcp", ASM], "scope": None}),
     ({"challenge": 'realm="x"'}, {"tried": [f"{PRM}/mcp", ASM]}),
-    (
-        {"challenge": 'realm="x"', "prm": PRM, "asm": f"/.well-known/{OIDC}"},
-        {"tried": [f"{PRM}/mcp", PRM, ASM, f"/.well-known/{OIDC}"]},
-    ),
+    ({"challenge": 'realm="x"', "prm": PRM, "asm": f"/.well-known/{OIDC}"},
+     {"tried": [f"{PRM}/mcp", PRM, ASM, f"/.well-known/{OIDC}"]}),
     ({"prm": "/custom", "issuer": "/tenant", "asm": f"{ASM}/tenant"}, {"tried": ["/custom", f"{ASM}/tenant"]}),
-    (
-        {"issuer": "/tenant", "asm": f"/tenant/.well-known/{OIDC}"},
-        {"tried": [f"{PRM}/mcp", f"{ASM}/tenant", f"/.well-known/{OIDC}/tenant", f"/tenant/.well-known/{OIDC}"]},
-    ),
+    ({"issuer": "/tenant", "asm": f"/tenant/.well-known/{OIDC}"},
+     {"tried": [f"{PRM}/mcp", f"{ASM}/tenant", f"/.well-known/{OIDC}/tenant", f"/tenant/.well-known/{OIDC}"]}),
     # no more scopes are asked for than needed
     ({"challenge": 'scope="a b"', **SCOPED}, {"scope": "a b"}),
     (SCOPED, {"scope": "c d"}),
-    (
-        {"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a", "offline_access"]}},
-        {"scope": "a offline_access"},
-    ),
+    ({"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a", "offline_access"]}},
+     {"scope": "a offline_access"}),
     ({"challenge": 'scope="a"', "metadata": {"scopes_supported": ["a"]}}, {"scope": "a"}),
     # the client authenticates as it was registered
     ({"client": {"token_endpoint_auth_method": "none"}}, {"client": ("", None)}),
     ({"client": {"client_secret": ITS_WORD}}, {"client": (BASIC, None)}),
-    (
-        {"client": {"client_secret": ITS_WORD, "token_endpoint_auth_method": "client_secret_post"}},
-        {"client": ("", ITS_WORD)},
-    ),
-]
+    ({"client": {"client_secret": ITS_WORD, "token_endpoint_auth_method": "client_secret_post"}},
+     {"client": ("", ITS_WORD)}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("knobs", "expected"), LOGINS)

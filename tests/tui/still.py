@@ -64,31 +64,15 @@ TOOLS = tuple(
     for name in ("multiply", "add")
 )
 STATUSES = (
-    ServerStatus(
-        name="math",
-        state="ready",
-        command="bundled math",
-        protocol_version="2026-07-28",
-        era="stateless",
-        server_info="math 1.0.0",
-        instructions="Two numbers each. 数字可以是小数。",
-        capabilities={"tools": {"listChanged": False}},
-        tools=TOOLS,
-        frames_out=3,
-        frames_in=3,
-        stderr=("math server: ready",),
-    ),
+    ServerStatus(name="math", state="ready", command="bundled math", protocol_version="2026-07-28", era="stateless",
+        server_info="math 1.0.0", instructions="Two numbers each. 数字可以是小数。",
+        capabilities={"tools": {"listChanged": False}}, tools=TOOLS, frames_out=3, frames_in=3,
+        stderr=("math server: ready",)),
     ServerStatus(name="weather", state="connecting", detail="starting", command="uvx weather-server --units metric"),
-    ServerStatus(
-        name="docs",
-        state="failed",
-        detail="the program ended with exit code 1 before it answered",
-        command="npx -y docs-server",
-        stderr=("Error: DB_URL is not set", "    at main (index.js:12)"),
-        exit_code=1,
-    ),
+    ServerStatus(name="docs", state="failed", detail="the program ended with exit code 1 before it answered",
+        command="npx -y docs-server", stderr=("Error: DB_URL is not set", "    at main (index.js:12)"), exit_code=1),
     ServerStatus(name="old", state="disabled", transport="http", command="https://old.example/mcp"),
-)
+)  # fmt: skip
 
 
 class StillPool(Pool):
