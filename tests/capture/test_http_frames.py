@@ -60,16 +60,13 @@ REFUSED = rpc(id=4, error={"code": 1})
         (ASK, response(RESULT), [("out", ASK), ("in", RESULT)]),
         (ASK, response(b'{"error":"invalid_token"}', status="401 No"), [("out", ASK)]),
         (ASK, response(REFUSED, status="401 No"), [("out", ASK), ("in", REFUSED)]),
-        (
-            b"[" + FIRST + b"," + SECOND + b"]",
-            response(b" [" + b" ,\n".join(ANSWERS) + b"] "),
-            [("out", FIRST), ("out", SECOND), *(("in", answer) for answer in ANSWERS)],
-        ),
+        (b"[" + FIRST + b"," + SECOND + b"]", response(b" [" + b" ,\n".join(ANSWERS) + b"] "),
+         [("out", FIRST), ("out", SECOND), *(("in", answer) for answer in ANSWERS)]),
         (ASK, chunked(b"event: endpoint\ndata: /messages?s=1\n\n", event(RESULT)), [("out", ASK), ("in", RESULT)]),
         (b"grant_type=authorization_code", response(b'{"access_token":"t"}'), []),
     ],
     ids=["json", "refusal of its own", "refusal", "batch", "endpoint", "login"],
-)
+)  # fmt: skip
 async def test_a_body_gives_a_frame_for_each_message_beside_its_bytes(
     asked: bytes, answer: Answer, expected: list[tuple[str, bytes]]
 ) -> None:

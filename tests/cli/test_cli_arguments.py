@@ -55,12 +55,10 @@ def test_words_mean_a_command_with_its_options(words: list[str], means: dict[str
         ("sessions", "sessions: the following arguments are required: ACTION (see "),
         ("sessions lost", "sessions: argument ACTION: invalid choice: 'lost' (choose from 'list', 'show', "),
         ("sessions show --time", "sessions show: the following arguments are required: ID, before the options (see "),
-        (
-            "tap llm --upstream https://x --allow-origin https://y/",
-            "tap llm: argument --allow-origin: found 'https://y/'",
-        ),
+        ("tap llm --upstream https://x --allow-origin https://y/",
+         "tap llm: argument --allow-origin: found 'https://y/'"),
     ],
-)
+)  # fmt: skip
 def test_words_that_mean_nothing_are_told_with_a_remedy(typed: str, told: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read_arguments(typed.split())
@@ -93,10 +91,8 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
         (["ask", "hi", "--elicit", "seats"], ["--elicit: seats has no value (write FIELD=VALUE)"]),
         (["ask", "hi", "--root", "/no"], ["--root: there is no folder /no"]),
         (["ask", "hi", "--attach", "/"], ["tui-host: --attach: "]),
-        (
-            ["compare", "hi", "--json", "--with", "nobody/m", "--with", "mine"],
-            ['no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)'],
-        ),
+        (["compare", "hi", "--json", "--with", "nobody/m", "--with", "mine"],
+         ['no provider "nobody"', 'found "mine", expected PROVIDER/MODEL (write mine/MODEL)']),
         (["compare", "hi", "--with", "demo/openai:clin"], ['demo has no model "openai:clin"']),
         (["compare", "hi", "--with", "mine/m", "--with", "mine/m:native"], ["twice"]),
         (["compare", "hi", "--json"], ["--with"]),
@@ -109,7 +105,7 @@ def place(program: Programs, tmp_path_factory: pytest.TempPathFactory) -> Genera
         (["conformance"], ["write a URL, or -- and a command"]),
     ],
     ids=" ".join,
-)
+)  # fmt: skip
 def test_wrong_use_names_its_remedies_and_asks_nobody(place: Desk, words: list[str], remedies: list[str]) -> None:
     ended = place.run(*words, stdin=b"\xff\xfe")
     assert (ended.code, ended.out) == (2, b"")

@@ -168,16 +168,12 @@ async def test_a_notification_that_is_refused_is_no_lost_session(status: str) ->
         ("tools/call", "503 Busy", {"Retry_After": "0"}, ""),
         ("tools/call", "400 Bad", {}, "HTTP 400 Bad Request: busy; the tool was not run"),
         ("tools/call", "503 Busy", {}, "HTTP 503 Service Unavailable: busy; the tool may have run"),
-        (
-            *("tools/call", "502 Bad", {"Retry_After": "0"}),
-            "HTTP 502 Bad Gateway: busy (try again after 0); the tool may have run",
-        ),
-        (
-            *("tools/call", "429 Slow", {"Retry_After": "120"}),
-            "HTTP 429 Too Many Requests: busy (try again after 120); the tool was not run",
-        ),
+        (*("tools/call", "502 Bad", {"Retry_After": "0"}),
+         "HTTP 502 Bad Gateway: busy (try again after 0); the tool may have run"),
+        (*("tools/call", "429 Slow", {"Retry_After": "120"}),
+         "HTTP 429 Too Many Requests: busy (try again after 120); the tool was not run"),
     ],
-)
+)  # fmt: skip
 async def test_what_is_refused_for_a_while_is_sent_again_as_the_server_says(
     method: str, status: str, headers: Mapping[str, str], words: str
 ) -> None:

@@ -55,10 +55,8 @@ def drawn(row: Row, facts: RowFacts = NOTHING, *, width: int = 100, wires: Wires
             " 2.91     ├<══ math   #1 roots/list  asked by the server",
         ),
         (replace(ROW, method="roots/list", rpc_id="1", answer=True), " 2.91     ├══> math   #1 answer  roots/list"),
-        (
-            replace(ROW, kind="line", outward=False, words="listening", events=3),
-            " 2.91     ├<── math   stderr  listening · 3 lines",
-        ),
+        (replace(ROW, kind="line", outward=False, words="listening", events=3),
+         " 2.91     ├<── math   stderr  listening · 3 lines"),
         (replace(RESULT, error=True, status=400, words="-32600 no"), "#4 error · 400  -32600 no"),
         (replace(RESPONSE, state="open"), "200 · 41 events …"),
         (replace(RESPONSE, state="cut"), "200 · 41 events ✗ cut"),
@@ -69,7 +67,7 @@ def drawn(row: Row, facts: RowFacts = NOTHING, *, width: int = 100, wires: Wires
         (replace(RESPONSE, status=0, events=1, missing=True, words=MISSING), "answer · not in the file"),
         (replace(REQUEST, missing=True), "POST chat/completions  not in the file"),
     ],
-)
+)  # fmt: skip
 def test_each_kind_of_row_stands_in_its_lane_and_says_how_it_went(row: Row, shown: str) -> None:
     assert drawn(row).endswith(shown)
 
