@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import is_hypothesis_test, settings
 
+from tests.demo.running import model_at
+
 settings.register_profile("project", deadline=None, max_examples=15)
 settings.register_profile("exhaustive", deadline=None, max_examples=60)
 settings.load_profile("project")
@@ -85,6 +87,13 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """The demo model without delays."""
+    with model_at("--pace", "0") as (_, port):
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 @pytest.fixture

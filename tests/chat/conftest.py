@@ -1,6 +1,6 @@
 """The demo model, and sessions whose every request and link is looked at when a test has ended."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,15 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.chat.bench import Bench, check_links, check_requests, made
-from tests.demo.running import model_at
 from tests.kit.peer import Answer, peer
 from tui_host.chat.policy import Approver, Policy
-
-
-@pytest.fixture(scope="session")
-def demo_url() -> Iterator[str]:
-    with model_at("--pace", "0") as (_, port):
-        yield f"http://127.0.0.1:{port}/v1"
 
 
 @dataclass
@@ -49,8 +42,8 @@ class Make:
 
 
 @pytest.fixture
-async def bench(demo_url: str, tmp_path: Path) -> AsyncIterator[Make]:
-    make = Make(demo_url, tmp_path)
+async def bench(model_url: str, tmp_path: Path) -> AsyncIterator[Make]:
+    make = Make(model_url, tmp_path)
     yield make
     for at in make.made:
         await at.services.client.aclose()

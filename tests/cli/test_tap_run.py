@@ -4,32 +4,24 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from tests.demo.running import model_at
 from tests.kit.program import Programs
 
 AGENT = (sys.executable, str(Path(__file__).with_name("agent.py")))
 
 
-@pytest.fixture(scope="module")
-def model() -> Generator[str]:
-    with model_at("--pace", "0") as (_, port):
-        yield f"http://127.0.0.1:{port}/v1"
-
-
 def test_a_host_that_is_told_by_a_variable_and_a_file_is_recorded_as_one_story_and_its_file_stays(
-    program: Programs, model: str, tmp_path: Path
+    program: Programs, model_url: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "mcp.json"
     server = {"command": sys.executable, "args": ["-m", "tui_host.demo.servers", "math"]}
     before = json.dumps({"mcpServers": {"sums": server}})
     file.write_text(before)
     words = ("tap", "run", "--data-dir", tmp_path / "data", "--llm-env", "AGENT_URL", "--mcp-config", file, "--")
-    ended = program.run(*words, *AGENT, file, env={"AGENT_URL": model, "TMPDIR": str(tmp_path)})
+    ended = program.run(*words, *AGENT, file, env={"AGENT_URL": model_url, "TMPDIR": str(tmp_path)})
     assert (ended.code, ended.text) == (7, "`add` answered `3`\n")
     last = ended.err.splitlines()[-1]
     told = re.fullmatch(r"tui-host: 1 call · [\d,]+ → [\d,]+ tokens · tui-host sessions show (\S+)", last)
@@ -43,9 +35,9 @@ def test_a_host_that_is_told_by_a_variable_and_a_file_is_recorded_as_one_story_a
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=str)
 def test_a_signal_reaches_the_command_and_the_tap_ends_as_the_command_does(
-    program: Programs, model: str, tmp_path: Path, number: signal.Signals
+    program: Programs, model_url: str, tmp_path: Path, number: signal.Signals
 ) -> None:
-    words = ("tap", "run", "--data-dir", tmp_path, "--llm-env", "AGENT_URL", "--upstream", model, "--")
+    words = ("tap", "run", "--data-dir", tmp_path, "--llm-env", "AGENT_URL", "--upstream", model_url, "--")
     running = program.start(*words, sys.executable, "-c", "import time\nprint('up', flush=True)\ntime.sleep(90)")
     running.until(lambda: b"up" in running.out.data, "the command")
     running.signal(number)
@@ -71,10 +63,10 @@ def test_what_cannot_be_started_is_told_in_a_line(program: Programs, tmp_path: P
 
 
 def test_a_known_host_gets_servers_behind_taps_and_its_files_stay(
-    program: Programs, model: str, tmp_path: Path
+    program: Programs, model_url: str, tmp_path: Path
 ) -> None:
     server = {"command": sys.executable, "args": ["-m", "tui_host.demo.servers", "math"]}
-    docs = {"type": "http", "url": f"{model}/mcp?key=1", "headers": {"X": "y"}}
+    docs = {"type": "http", "url": f"{model_url}/mcp?key=1", "headers": {"X": "y"}}
     login = {"type": "http", "url": "https://docs.example/mcp"}
     before = json.dumps({"mcpServers": {"sums": server, "docs": docs, "login": login}})
     home, host = tmp_path / "home", tmp_path / "claude"
@@ -85,7 +77,7 @@ def test_a_known_host_gets_servers_behind_taps_and_its_files_stay(
         f"export AGENT_URL=$ANTHROPIC_BASE_URL\nexec {' '.join(AGENT)} ${{1#--mcp-config=}}\n"
     )
     host.chmod(0o700)
-    variables = {"HOME": str(home), "ANTHROPIC_BASE_URL": model, "HTTP_PROXY": "http://127.0.0.1:9"}
+    variables = {"HOME": str(home), "ANTHROPIC_BASE_URL": model_url, "HTTP_PROXY": "http://127.0.0.1:9"}
     ended = program.run("tap", "run", "--data-dir", tmp_path / "data", "--", host, "hi", env=variables)
     assert (ended.code, ended.text) == (7, "`add` answered `3`\n")
     assert "1 call · " in ended.err

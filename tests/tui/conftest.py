@@ -1,10 +1,9 @@
 """One app for all tests that share it, a new session for each; and one demo model without delays."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.demo.running import model_at
 from tests.kit.app import BROKEN, MATH, SMALL, Running, fast, running
 from tests.servers.running import fork_bundled_servers
 from tests.tui.waiting import let_pilots_wait
@@ -18,12 +17,6 @@ fork_bundled_servers()
 def markdown_parser() -> None:
     """Markdown is read from the first look on; the app loads the parser in a thread."""
     load()
-
-
-@pytest.fixture(scope="session")
-def model_url() -> Iterator[str]:
-    with model_at("--pace", "0") as (_, port):
-        yield f"http://127.0.0.1:{port}/v1"
 
 
 @pytest.fixture(scope="session")
