@@ -12,11 +12,11 @@ from typing_extensions import override
 
 from tests.cases import some
 from tests.cli.desk import rule, server
-from tests.host.test_host import answers, asked, configured, serving, settled, until
+from tests.host.test_host import answers, asked, configured, serving, settled
 from tests.kit.bodies import DONE, asks, calls, chunk, fragment, text
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import tool
-from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread
+from tests.kit.peer import Exchange, hangs, head, peer, peer_in_thread, until
 from tui_host.capture.exports.formats import FORMATS
 from tui_host.capture.record import Head, Record
 from tui_host.capture.store.search import search_chats

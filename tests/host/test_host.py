@@ -4,7 +4,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,6 @@ from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef, Profile, Settings, StoreLimits
 from tui_host.tui.sources.live import SessionSource
 
-PATIENCE = 90.0
 DEMO = ModelRef(provider="demo", model="openai")
 
 
@@ -62,12 +61,6 @@ async def serving(settings: Settings, *, record: bool = True, source: Source = "
             finally:
                 host.stop()
     assert host.fault is None
-
-
-async def until(is_so: Callable[[], object]) -> None:
-    with anyio.fail_after(PATIENCE):
-        while not is_so():
-            await anyio.sleep(0.005)
 
 
 async def settled(host: Host) -> Pool:

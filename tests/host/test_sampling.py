@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.test_host import answers, asked, configured, serving, until
+from tests.host.test_host import answers, asked, configured, serving
 from tests.kit.bodies import text
-from tests.kit.peer import Answer, head, peer_in_thread
+from tests.kit.peer import Answer, head, peer_in_thread, until
 from tests.servers.rich_server import RED, png
 from tui_host.capture.link import read_link
 from tui_host.chat.conversation import NoteItem

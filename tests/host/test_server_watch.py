@@ -4,7 +4,8 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from tests.cases import some
-from tests.host.test_host import serving, until
+from tests.host.test_host import serving
+from tests.kit.peer import until
 from tests.servers.running import sdk_configured
 from tui_host.host import server_watch
 from tui_host.host.host import Host

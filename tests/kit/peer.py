@@ -207,9 +207,13 @@ class Peer:
 
     async def until(self, is_so: Callable[[Peer], object]) -> None:
         """Wait for a condition, as in `until(lambda there: there.ended == 2)`."""
-        with anyio.fail_after(PATIENCE):
-            while not is_so(self):
-                await anyio.sleep(0.002)
+        await until(lambda: is_so(self))
+
+
+async def until(is_so: Callable[[], object], seconds: float = PATIENCE) -> None:
+    with anyio.fail_after(seconds):
+        while not is_so():
+            await anyio.sleep(0.002)
 
 
 # What is sent.

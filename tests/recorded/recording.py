@@ -11,9 +11,9 @@ import anyio
 from typing_extensions import override
 
 from tests.cases import some
-from tests.host.test_host import asked, serving, until
+from tests.host.test_host import asked, serving
 from tests.kit.mcp_server import mcp_server
-from tests.kit.peer import peer
+from tests.kit.peer import peer, until
 from tests.recorded.scripted_model import scripted
 from tests.recorded.stories import STORIES, Story
 from tui_host.capture.record import Record

@@ -17,7 +17,7 @@ import pytest
 
 from tests.kit.mcp_http import mcp_http
 from tests.kit.mcp_server import mcp_server, tool
-from tests.kit.peer import Answer, Peer, peer
+from tests.kit.peer import Answer, Peer, peer, until
 from tests.kit.program import zygote
 from tests.servers.hostile import hostile_server
 from tui_host.capture.record import Place, Record
@@ -79,9 +79,7 @@ class Running:
             await self.call(server, tool, arguments)
 
     async def until(self, is_so: Callable[[], bool], seconds: float = 90) -> None:
-        with anyio.fail_after(seconds):
-            while not is_so():
-                await anyio.sleep(0.01)
+        await until(is_so, seconds)
 
     def records(self, server: str, **fields: object) -> list[Record]:
         found = [record for record in self.recorder.since(0, limit=10**9) if record.peer == server]

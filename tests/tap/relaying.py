@@ -1,6 +1,5 @@
 """A relay under test: before a peer that a test plays by hand, both ends raw sockets."""
 
-import asyncio
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -114,12 +113,6 @@ async def rest_of(stream: ByteStream) -> bytes:
                 data += await stream.receive()
         except anyio.EndOfStream:
             return bytes(data)
-
-
-async def until(claim: Callable[[], bool]) -> None:
-    with anyio.fail_after(PATIENCE):
-        while not claim():
-            await asyncio.sleep(0.002)
 
 
 async def until_has(client: SocketStream, wanted: bytes) -> bytes:

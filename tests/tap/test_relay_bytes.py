@@ -11,8 +11,8 @@ from anyio.abc import SocketAttribute, SocketStream
 
 from tests.cases import first_values, some
 from tests.interop.rawhttp import exchanges_in
-from tests.kit.peer import Link, peer
-from tests.tap.relaying import PLACE, answer, relaying, request, rest_of, says, until, until_has
+from tests.kit.peer import Link, peer, until
+from tests.tap.relaying import PLACE, answer, relaying, request, rest_of, says, until_has
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.redact.redaction import Redactor
 from tui_host.tap.exchanges import Connections, TappedExchanges
