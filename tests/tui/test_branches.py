@@ -5,11 +5,7 @@ from pathlib import Path
 from tests.kit.app import Running
 from tests.tui.test_app_keys import said
 from tui_host.chat.attachments import read_attached
-from tui_host.chat.conversation import NoteItem, UserItem
-
-
-def branched(app: Running) -> list[str]:
-    return [note.what for note in app.items(NoteItem) if note.what.startswith("branch of")]
+from tui_host.chat.conversation import UserItem
 
 
 async def to_chat(app: Running, text: str) -> None:
