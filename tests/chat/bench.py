@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from operator import add, mul, truediv
+from operator import add, mul
 from pathlib import Path
 from typing import TypeVar
 
@@ -40,7 +40,7 @@ from tui_host.settings.schema import ModelRef, Provider, Settings, Template, Tur
 T = TypeVar("T")
 NUMBER: JSON = {"type": "number"}
 NUMBERS: JSON = {"type": "object", "properties": {"a": NUMBER, "b": NUMBER}, "required": ["a", "b"]}
-OPERATIONS: dict[str, Callable[[float, float], float]] = {"add": add, "multiply": mul, "divide": truediv}
+OPERATIONS: dict[str, Callable[[float, float], float]] = {"add": add, "multiply": mul, "divide": lambda a, b: a / b}
 SUM = ("math__add", '{"a":6,"b":5}')
 SECRET = "hunter2-hunter2"  # noqa: S105 - one that the tests give away
 
