@@ -31,7 +31,8 @@ def kept_of(body: Iterable[bytes], encoding: str | None) -> tuple[BodyRedactor, 
     stream = REDACTOR.body(encoding)
     as_it_came, decoded = list[bytes](), list[bytes]()
     for feed in (*(lambda piece=piece: stream.feed(piece) for piece in body), stream.flush):
-        (decoded if stream.decoded_from else as_it_came).append(feed()[0])
+        kept = feed()[0]
+        (decoded if stream.decoded_from else as_it_came).append(kept)
     return stream, b"".join(as_it_came), b"".join(decoded)
 
 
