@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.cases import some
 from tests.chat.test_results import PICTURE
 from tui_host.chat.attachments import attached_by_marks, linked_resource, read_attached
 from tui_host.chat.conversation import AnswerItem, Conversation, NoteItem, UserItem

@@ -16,7 +16,7 @@ from tests.capture.stores import FIRST, keep_session
 from tests.cases import some
 from tests.cli.desk import server
 from tests.kit.bodies import chunk, text
-from tests.kit.peer import hangs, head, peer_in_thread
+from tests.kit.peer import PATIENCE, hangs, head, peer_in_thread, until
 from tui_host.capture.session_summary import Source
 from tui_host.capture.store.store import Store
 from tui_host.chat.attachments import Attached
