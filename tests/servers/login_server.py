@@ -17,8 +17,8 @@ from tests.kit.peer import Exchange, Peer, Script, peer
 from tests.servers.running import FINE, Running, remote, started
 from tui_host.cli.commands.conformance import visit
 from tui_host.errors import JSON
+from tui_host.servers.login_store import LoginStore
 from tui_host.servers.server_questions import Answering, Declines, Login
-from tui_host.settings.system_keyring import LoginStore
 
 Tokens = dict[str, str]
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.servers.login_server import LoginServer, Person, connected, login_server, state_of
 from tui_host.errors import ServerError
+from tui_host.servers.login_store import FILE, LoginStore
 from tui_host.servers.server_questions import Declines
 from tui_host.settings.schema import Template
-from tui_host.settings.system_keyring import FILE, LoginStore
 
 PRM, ASM = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 OIDC = "openid-configuration"

@@ -8,11 +8,11 @@ import pytest
 
 from tests.settings.reading import NOTHING, read
 from tui_host.errors import SettingsError
+from tui_host.llm.provider_check import check_provider
 from tui_host.settings.credential_places import in_url, in_variables, in_words
 from tui_host.settings.environment_references import (
     CHILD_VARIABLES,
     Secret,
-    check_provider,
     child_environment,
     credential,
     resolve,

@@ -18,12 +18,11 @@ from tui_host.chat.call_arguments import read_arguments
 from tui_host.chat.images import image_words
 from tui_host.errors import JSON, TuiHostError
 from tui_host.llm.messages import Ask, Image, Message, Part, ResourceSpec, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.llm.protocols.table import protocol
+from tui_host.llm.protocols.table import protocol, template_of
 from tui_host.llm.protocols.tool_protocol import TextPlace, answered
 from tui_host.llm.request_writing import Tools
 from tui_host.llm.schema_adaptation import AdaptedSchema, adapt
 from tui_host.llm.tool_names import TEXT_NAMES, NameTable, tool_meant
-from tui_host.settings.paths import template_of
 
 if TYPE_CHECKING:
     from tui_host.chat.active_profile import AppliedProfile, SystemPiece

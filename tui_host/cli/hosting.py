@@ -17,7 +17,7 @@ from tui_host.cli import diagnostics, output
 from tui_host.cli.answerers import given_text
 from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
 from tui_host.host.host import Host
-from tui_host.settings.environment_references import check_provider
+from tui_host.llm.provider_check import check_provider
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.system_keyring import with_stored_key
 from tui_host.settings.tables import matches, pattern_of

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from tui_host.host.watched_resources import Watches
     from tui_host.llm.model_client import ModelClient
     from tui_host.servers.catalog import Tool
+    from tui_host.servers.login_store import LoginStore
     from tui_host.servers.pool import Pool
     from tui_host.servers.server_questions import Answerer, Sampler
     from tui_host.settings.schema import ModelRef, Provider, Rule, Settings
-    from tui_host.settings.system_keyring import LoginStore
 
 # Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
 LATE = (
@@ -210,9 +210,9 @@ class Host:
         from tui_host.host.demo_model import DemoModelProcess
         from tui_host.host.helper_process import SchemaChecker
         from tui_host.llm.model_client import ModelClient
+        from tui_host.servers.login_store import LoginStore
         from tui_host.servers.pool import Pool
         from tui_host.servers.server_questions import Answering, Declines
-        from tui_host.settings.system_keyring import LoginStore
 
         def model_of(session: str | None) -> ModelRef:
             asking = self.sessions.get(session or "")

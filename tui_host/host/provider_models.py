@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_host.errors import TuiHostError
 from tui_host.host.host import Reported
-from tui_host.settings.environment_references import check_provider
+from tui_host.llm.provider_check import check_provider
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host

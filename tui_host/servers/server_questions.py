@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.errors import JSON
-from tui_host.settings.system_keyring import LoginStore
+from tui_host.servers.login_store import LoginStore
 
 if TYPE_CHECKING:
     from tui_host.capture.record import Place

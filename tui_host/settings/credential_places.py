@@ -109,11 +109,6 @@ def in_variables(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
             yield name, part
 
 
-def is_given(name: str, value: str) -> bool:
-    """Whether a named setting holds a credential itself, as opposed to a reference to a credential."""
-    return next(_given(name, value), None) is not None
-
-
 def password_in(userinfo: str) -> str:
     """Return the secret part of the text before a URL's `@`: the part after the colon, or all of it without a colon."""
     name, colon, password = userinfo.partition(":")

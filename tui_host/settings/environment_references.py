@@ -1,4 +1,4 @@
-"""Fills in references to environment variables, collects the secret values, and checks what a provider needs."""
+"""Fills in references to environment variables, and collects the secret values."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from typing_extensions import override
 
 from tui_host.errors import JSON, SettingsError
-from tui_host.settings.mistakes import Report
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
-from tui_host.settings.urls import check_url, is_loopback, parts_of
 
 _PASSED = (
     "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL TZ TMPDIR "
     "SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE NODE_EXTRA_CA_CERTS"
 )
 CHILD_VARIABLES = tuple(_PASSED.split())  # passed to stdio servers; never secret
-_SET = "set the environment variable {} and start again"
+SET_VARIABLE = "set the environment variable {} and start again"
 _HEADER_VALUE = re.compile(r"[ -~\t]*")  # visible ASCII, with spaces and tabs inside
 
 
@@ -47,7 +45,7 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
         return template
     for match in REFERENCE.finditer(template.text):
         if match[2] is None and match[1] not in environment:
-            raise SettingsError(f"{match[1]} is not set", where, _SET.format(match[1]))
+            raise SettingsError(f"{match[1]} is not set", where, SET_VARIABLE.format(match[1]))
     # As in a shell, `:-` also stands in for an empty variable.
     text = REFERENCE.sub(lambda match: environment.get(match[1]) or match[2] or "", template.text)
     return Template(text=text, literal=True)
@@ -90,7 +88,7 @@ def credential(provider: Provider, environment: Mapping[str, str]) -> Secret | N
     names = template.references
     text = resolve(template, environment, where=where).text.strip()  # a variable read from a file ends with its line
     if not text and provider.api_key is not None and any(name in environment for name in names):
-        raise SettingsError(f"{names[0]} is empty", where, _SET.format(names[0]))
+        raise SettingsError(f"{names[0]} is empty", where, SET_VARIABLE.format(names[0]))
     if not _HEADER_VALUE.fullmatch(text):
         raise SettingsError("the key has a character that is invalid in a header", where, _check(names[:1]))
     name = names[0] if names else f"{provider.name}.api_key"
@@ -150,55 +148,3 @@ def _given(templates: Iterable[Template | None], environment: Mapping[str, str])
 
 def _check(variables: Sequence[str]) -> str:
     return f"check the environment variable {' or '.join(variables)}" if variables else "write it again, in ASCII"
-
-
-_CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
-
-
-def address_of(provider: Provider, environment: Mapping[str, str]) -> str:
-    """Return a provider's base URL, filled in; a `SettingsError` if a variable is not set, or the URL is unsafe for a key."""
-    where = f"providers.{provider.name}.base_url"
-    address = resolve(provider.base_url, environment, where=where).text.strip()
-    check_url(address, allow_http=provider.allow_http, where=where)
-    return address
-
-
-def demand_key(provider: Provider, address: str, secret: Secret | None) -> None:
-    """Raise a `SettingsError` for a preset without a key, unless it runs on this machine or a header holds a key."""
-    variable, names = provider.key_variable, map(str.lower, provider.headers)
-    is_served_without = secret is not None or not _CREDENTIALS.isdisjoint(names)
-    if variable is not None and not is_served_without and not is_loopback(parts_of(address).hostname or ""):
-        remedy = f"{_SET.format(variable)}, or choose a model with f4, which asks for the key"
-        raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
-
-
-def lacks_key(provider: Provider, environment: Mapping[str, str]) -> bool:
-    """Whether the provider could be asked if it had a key."""
-    is_otherwise_right = False
-    try:
-        address, secret = address_of(provider, environment), credential(provider, environment)
-        is_otherwise_right = True
-        demand_key(provider, address, secret)
-    except SettingsError:
-        return is_otherwise_right
-    return False
-
-
-def check_provider(provider: Provider, environment: Mapping[str, str], *, chosen: str = "") -> None:
-    """Raise a `SettingsError` with all faults of a provider; those of a preset, without a file, stand where it was `chosen`."""
-    if provider.embedded:
-        return
-    where, report = f"providers.{provider.name}", Report()
-    with report.collecting():
-        resolve_headers(provider.headers, environment, where=f"{where}.headers")
-    with report.collecting():
-        resolve_options(provider.options, environment, where=where)
-    address, secret = "", None
-    with report.collecting():
-        address = address_of(provider, environment)
-    with report.collecting():
-        secret = credential(provider, environment)
-        demand_key(provider, address, secret)
-    for mistake in report.mistakes:
-        mistake.where = ": ".join(filter(None, (provider.file or chosen, mistake.where)))
-    report.raise_if_any()

@@ -1,9 +1,8 @@
-"""Paths of the configuration, the data, and the files that come with the program; the prompts among them."""
+"""Paths of the configuration, the data, and the files that come with the program."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,25 +78,3 @@ def ensure_private_dir(path: Path) -> None:
             path.chmod(0o700)
     except OSError as error:
         raise SettingsError(f"the folder cannot be used: {error.strerror}", str(path), "give another path") from error
-
-
-FOLDER = "protocols"
-TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
-# A section of a prompt that is used only if there are resources to read.
-RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
-
-
-def template_of(name: str, config_dir: Path) -> str:
-    """Return a tool protocol's prompt, read from the files now; empty if the tool protocol has no prompt."""
-    own = config_dir / FOLDER / f"{name}.md"
-    try:
-        template = own.read_text("utf-8-sig")
-    except FileNotFoundError:
-        standard = shipped(f"{FOLDER}/{name}.md")
-        return standard.read_text("utf-8") if standard.is_file() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"cannot be read: {error}", str(own), "fix or remove it") from error
-    if TOOLS not in template:
-        what = f"{TOOLS} is missing, so the model would not learn of any tool"
-        raise SettingsError(what, str(own), f"write {TOOLS} in the place of the list of tools")
-    return template

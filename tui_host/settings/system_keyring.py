@@ -1,27 +1,19 @@
-"""Keys and logins in the system's keyring. All of it blocks, and raises a `SettingsError` if the keyring is locked or fails."""
+"""Keys and other secrets in the system's keyring. All of it blocks, and raises a `SettingsError` if the keyring is locked or fails."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tui_host.errors import JSON, SettingsError
-from tui_host.settings.paths import ensure_private_dir
-from tui_host.settings.save import write_private
+from tui_host.errors import SettingsError
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.table_reader import shown_path
 
 if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE: Final = "tui-host"
-FILE = "logins.json"  # lists all logins, and holds those that are in no keyring
-IN_KEYRING = "keyring"
 # Modules of the library's stand-ins for a missing keyring.
 _NONE = frozenset({"keyring.backends.fail", "keyring.backends.null"})
 
@@ -40,7 +32,7 @@ def keyring_name() -> str:
 
 def stored_key(provider: str) -> str | None:
     """Return a provider's key from the keyring, None if it has none."""
-    return _stored(provider, f"providers.{provider}.api_key")
+    return stored(provider, f"providers.{provider}.api_key")
 
 
 def with_stored_key(provider: Provider) -> Provider:
@@ -56,7 +48,7 @@ def with_key(provider: Provider, key: str) -> Provider:
 
 def store_key(provider: str, key: str) -> str:
     """Store a provider's key in the keyring; returns the keyring's name. A missing keyring is an error."""
-    if not _store(provider, key, f"providers.{provider}.api_key"):
+    if not store(provider, key, f"providers.{provider}.api_key"):
         remedy = "set an environment variable instead"
         raise SettingsError("this system has no keyring", f"providers.{provider}", remedy)
     return keyring_name()
@@ -64,16 +56,18 @@ def store_key(provider: str, key: str) -> str:
 
 def forget_key(provider: str) -> bool:
     """Delete a provider's key from the keyring; returns False if the keyring had none."""
-    return bool(stored_key(provider)) and _store(provider, None, f"providers.{provider}.api_key")
+    return bool(stored_key(provider)) and store(provider, None, f"providers.{provider}.api_key")
 
 
-def _stored(user: str, where: str = "") -> str | None:
+def stored(user: str, where: str = "") -> str | None:
+    """Return what the keyring holds under a name, None if it holds nothing; `where` is the place to name in an error."""
     backend = _backend()
     with _asking(where):
         return None if backend is None else backend.get_password(SERVICE, user) or None
 
 
-def _store(user: str, secret: str | None, where: str = "") -> bool:
+def store(user: str, secret: str | None, where: str = "") -> bool:
+    """Store a secret under a name, or delete what is there for None; returns False without a keyring."""
     backend = _backend()
     if backend is None:
         return False
@@ -108,67 +102,3 @@ def _asking(where: str) -> Generator[None]:
         reason = f"{name}: {words}" if words else name
         remedy = "unlock it, or set the environment variable instead"
         raise SettingsError(f"the system's keyring {what} ({reason})", where, remedy) from error
-
-
-class LoginStore:
-    """Keeps logins for the next start in a folder, or without one as long as the program runs. Blocks."""
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._path = None if folder is None else folder / FILE
-        self._passing: Mapping[str, JSON] = {}
-
-    def load(self, url: str) -> Mapping[str, JSON]:
-        """Return the login at a server, empty if there is none."""
-        login = self._read().get(url)  # the keyring, which may have to be unlocked, is asked for a known login alone
-        if login == IN_KEYRING:
-            return _parsed(_stored(f"login {url}") or "{}", "the keyring")
-        return login if isinstance(login, Mapping) else {}
-
-    def save(self, url: str, login: Mapping[str, JSON]) -> str:
-        """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
-        in_keyring = self._path is not None and _store(f"login {url}", json.dumps(login))
-        self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
-        if in_keyring or self._path is None:
-            return ""
-        return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
-
-    def forget(self, url: str) -> bool:
-        """Forget the login at a server; returns False if there was none."""
-        logins = dict(self._read())
-        login = logins.pop(url, None)
-        if login == IN_KEYRING:
-            _store(f"login {url}", None)
-        if login is not None:
-            self._write(logins)
-        return login is not None
-
-    def lock_file(self, url: str) -> Path | None:
-        """Return the file that a process locks while it renews a login; None where no other process has it."""
-        name = hashlib.sha256(url.encode()).hexdigest()[:16]
-        return None if self._path is None else self._path.with_name(f"{FILE}.{name}.lock")
-
-    def _read(self) -> Mapping[str, JSON]:
-        if self._path is None:
-            return self._passing
-        where = shown_path(self._path)
-        try:
-            return _parsed(self._path.read_bytes(), where)
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise SettingsError(f"cannot be read: {error}", where, "correct or delete it") from error
-
-    def _write(self, logins: Mapping[str, JSON]) -> None:
-        if self._path is None:
-            self._passing = logins
-            return
-        ensure_private_dir(self._path.parent)
-        write_private(self._path, json.dumps(logins, indent=1).encode())
-
-
-def _parsed(text: str | bytes, where: str) -> Mapping[str, JSON]:
-    try:
-        value: JSON = json.loads(text)
-    except ValueError as error:
-        raise SettingsError("the kept login is not JSON", where, "log in again") from error
-    return value if isinstance(value, dict) else {}

@@ -23,9 +23,9 @@ from tui_host.cli.answerers import FlagAnswerer
 from tui_host.cli.hosting import LIST_SECONDS, host_of, only_server, opened, run_host, say
 from tui_host.errors import JSON, ServerError, SettingsError
 from tui_host.servers.catalog import READ
+from tui_host.servers.login_store import LoginStore
 from tui_host.servers.server_questions import ElicitationAnswer
 from tui_host.settings.schema import Template
-from tui_host.settings.system_keyring import LoginStore
 
 if TYPE_CHECKING:
     from tui_host.host.host import Host

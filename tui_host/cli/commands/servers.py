@@ -23,8 +23,8 @@ from tui_host.settings.table_reader import shown_path
 from tui_host.settings.tables import add_entry, read_entry, remove_entry
 
 if TYPE_CHECKING:
+    from tui_host.servers.login_store import LoginStore
     from tui_host.settings.schema import ServerSpec, Settings
-    from tui_host.settings.system_keyring import LoginStore
 
 ADD = """\
 Add a server in a file of its own, servers.d/NAME.toml beside the configuration file.
@@ -147,8 +147,8 @@ def _referring(spec: ServerSpec, text: str, secrets: Iterable[tuple[str, str]]) 
 
 
 def _log_in_or_out(settings: Settings, names: Sequence[str], *, is_in: bool) -> int:
+    from tui_host.servers.login_store import LoginStore
     from tui_host.servers.server_endpoint import resolve_endpoint  # brings anyio
-    from tui_host.settings.system_keyring import LoginStore
 
     urls: dict[str, str] = {}
     for name in chosen_servers(settings.servers, names):

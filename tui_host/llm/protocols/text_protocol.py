@@ -19,7 +19,10 @@ from tui_host.llm.protocols.grammar import Syntax
 from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.tool_protocol import Prepared, Source, TextPlace, ToolProtocol, answered
 from tui_host.llm.request_writing import Tools, text_of
-from tui_host.settings.paths import INSTRUCTIONS, RESOURCES, TOOLS
+
+TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
+# A section of a prompt that is used only if there are resources to read.
+RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
 
 
 @dataclass(slots=True)

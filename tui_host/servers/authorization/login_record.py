@@ -19,8 +19,8 @@ from tui_host.errors import SettingsError
 from tui_host.settings.environment_references import resolve
 
 if TYPE_CHECKING:
+    from tui_host.servers.login_store import LoginStore
     from tui_host.servers.wire import Wire
-    from tui_host.settings.system_keyring import LoginStore
 
 LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1  # another process may be in the middle of a renewal
 

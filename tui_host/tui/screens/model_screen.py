@@ -15,7 +15,7 @@ from typing_extensions import override
 from tui_host.capture.visible import line
 from tui_host.chat.conversation import NoteItem
 from tui_host.errors import TuiHostError
-from tui_host.settings.environment_references import lacks_key
+from tui_host.llm.provider_check import lacks_key
 from tui_host.settings.model_options import SETTABLE, text_of, value_of
 from tui_host.settings.save import save_state
 from tui_host.settings.schema import PROTOCOLS, ModelRef
