@@ -54,10 +54,9 @@ class Connections:
         agent = head.value(b"user-agent")
         observer = self._by_agent.get(agent)
         if begins or observer is None:
-            peer, is_whole = self._peer, self.is_whole or begins
-            connection = self.recorder.new_connection(peer)
+            new, peer, is_whole = self.recorder.new_connection, self._peer, self.is_whole or begins
             observer = Observer(
-                self.recorder, wire="mcp", peer=peer, connection=connection, is_whole=is_whole, logins="some"
+                self.recorder, wire="mcp", peer=peer, connection=new(peer), is_whole=is_whole, logins="some"
             )
             _remember(self._by_agent, agent, observer)
         return observer

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 
 import anyio
@@ -18,6 +18,7 @@ from tui_host.errors import TuiHostError
 from tui_host.tap.http.relay import Relay, bound
 from tui_host.tap.http.upstream import Upstream
 from tui_host.tap.relay import IGNORED_BY_PYTHON, RecorderChild, Ring, recorder_words
+from tui_host.tap.session import Tell
 
 OF_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGWINCH)
 PASSED = (*OF_TERMINAL, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT, signal.SIGUSR1, signal.SIGUSR2)
@@ -26,37 +27,19 @@ PASSED = (*OF_TERMINAL, signal.SIGHUP, signal.SIGTERM, signal.SIGCONT, signal.SI
 class RunTap:
     """An HTTP tap on a free port of this machine. Its recorder starts with the first exchange."""
 
-    def __init__(
-        self, wire: str, name: str, upstream: Upstream, data_dir: str, tell: Callable[[str], None], notices: int
-    ) -> None:
-        self._ring = Ring()
+    def __init__(self, wire: str, name: str, upstream: Upstream, folder: str, tell: Tell, notices: int) -> None:
+        self._ring, self._words = Ring(), recorder_words(wire, name, data_dir=folder)
         self._tell, self._notices = tell, notices
-        self._recorder: RecorderChild | None = None
-        self.words = recorder_words(wire, name, data_dir=data_dir)
-        is_mcp = wire == "http"
-        self.relay = Relay(bound(0, upstream), upstream, is_mcp=is_mcp, report=self._report, tell=tell)
+        *_, began_ns, seed = self._words
+        self.session = session_id(int(began_ns), bytes.fromhex(seed))
+        self.recorder: RecorderChild | None = None
+        self.relay = Relay(bound(0, upstream), upstream, is_mcp=wire == "http", report=self._report, tell=tell)
         self.url = self.relay.origin + upstream.url.path
-
-    @property
-    def session(self) -> str:
-        """The id of the tap's session."""
-        *_, began_ns, seed = self.words
-        return session_id(int(began_ns), bytes.fromhex(seed))
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether the recorder has started."""
-        return self._recorder is not None
-
-    def end(self) -> None:
-        """End the recorder, if there is one."""
-        if self._recorder is not None:
-            self._recorder.end()
 
     def _report(self, kind: bytes, number: int, data: bytes) -> None:
         self._ring.add(kind, number, data)
-        if self._recorder is None:
-            self._recorder = RecorderChild(self._ring, self.words, self._tell, self._notices)
+        if self.recorder is None:
+            self.recorder = RecorderChild(self._ring, self._words, self._tell, self._notices)
 
 
 async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: Sequence[RunTap]) -> int:
@@ -70,10 +53,10 @@ async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: S
             process = _start(command, variables)
             async for number in signals:
                 if number == signal.SIGCHLD:
-                    status = _news_of(process)
-                    if status is not None and not os.WIFSTOPPED(status):
+                    changed, status = os.waitpid(process, os.WNOHANG | os.WUNTRACED)  # noqa: ASYNC222 - at once
+                    if changed and not os.WIFSTOPPED(status):
                         return status
-                    if status is not None:
+                    if changed:
                         os.kill(os.getpid(), signal.SIGSTOP)  # the shell takes over, and later continues both
                 elif number not in OF_TERMINAL or not _is_foreground():
                     with suppress(ProcessLookupError):
@@ -88,12 +71,6 @@ def _start(command: Sequence[str], variables: Mapping[str, str]) -> int:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise TuiHostError(f"cannot be started: {why}", command[0], "install it, or give its full path") from error
-
-
-def _news_of(process: int) -> int | None:
-    """Return the status of a process that has ended or was stopped; None if neither happened."""
-    changed, status = os.waitpid(process, os.WNOHANG | os.WUNTRACED)
-    return status if changed else None
 
 
 def _is_foreground() -> bool:

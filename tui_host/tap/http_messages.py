@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from typing_extensions import override
 
@@ -70,13 +70,16 @@ def new_field(name: bytes, value: bytes) -> HeaderLine:
     return HeaderLine(name.lower(), b"", name + b":\r\n").with_value(value)
 
 
+Fields: TypeAlias = tuple[HeaderLine, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class MessageHead:
     """A request's or a response's head: lines as they came, from the first to the empty one."""
 
     first: bytes
     minor: int  # 0 for HTTP/1.0, 1 for HTTP/1.1
-    fields: tuple[HeaderLine, ...]
+    fields: Fields
     end: bytes = b"\r\n"
     method: bytes = b""  # of a request
     target: bytes = b""
@@ -184,9 +187,7 @@ def read_response(block: bytes) -> MessageHead:
     return MessageHead(first=line[0], minor=int(line[1]), status=int(line[2]), fields=fields, end=end)
 
 
-def _fields(
-    block: bytes, at: int, pattern: re.Pattern[bytes], fault: HeadError
-) -> tuple[tuple[HeaderLine, ...], bytes]:
+def _fields(block: bytes, at: int, pattern: re.Pattern[bytes], fault: HeadError) -> tuple[Fields, bytes]:
     """Parse the headers from a position on; returns them and the empty line. Raises the fault where another line follows."""
     fields: list[HeaderLine] = []
     while match := pattern.match(block, at):

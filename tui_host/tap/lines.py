@@ -10,6 +10,7 @@ from tui_host.guard.child_process import ending
 from tui_host.tap.relay import ERROR, EXITED, GAP, IN, OUT
 from tui_host.tap.ring import Item
 
+_LIMITS = {OUT: LINE_LIMIT, IN: LINE_LIMIT, ERROR: LINE_KEPT}
 _UNFINISHED = {
     OUT: "unfinished: the input ended in the middle of the line",
     IN: "unfinished: the output ended in the middle of the line",
@@ -23,7 +24,7 @@ class TappedLines:
 
     _lines: Lines
     _splitters: Mapping[bytes, Splitter] = field(
-        default_factory=lambda: {OUT: Splitter(), IN: Splitter(), ERROR: Splitter(LINE_KEPT)}
+        default_factory=lambda: {kind: Splitter(most) for kind, most in _LIMITS.items()}
     )
     _last_ns: int = 0
     _exit: tuple[str, int] | None = None
@@ -39,8 +40,7 @@ class TappedLines:
             for line in splitter.feed(item.data):
                 self._keep(item.kind, line, "", item.at_ns)
             if splitter.too_long:
-                limit = LINE_KEPT if item.kind == ERROR else LINE_LIMIT
-                words = f"cut: over {limit:,} bytes without a line end; the line continues"
+                words = f"cut: over {_LIMITS[item.kind]:,} bytes without a line end; the line continues"
                 self._keep(item.kind, splitter.rest(), words, item.at_ns)
 
     def finish(self) -> None:

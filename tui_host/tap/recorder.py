@@ -29,7 +29,7 @@ from tui_host.tap.exchanges import Connections, TappedExchanges
 from tui_host.tap.lines import TappedLines
 from tui_host.tap.relay import ADDED, BEGIN_AGAIN, FREED, GROUP, IS_ENDED, IS_WELL, ready, told_once, write
 from tui_host.tap.ring import RingReader
-from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession
+from tui_host.tap.session import Learn, LostDatabaseError, RecorderOptions, TapSession, Tell
 
 IGNORED = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGTSTP)
 NICE = 10  # while bytes pass: the recorder gets about a tenth of a busy processor, and all of an idle one
@@ -57,14 +57,9 @@ class LogForm:
 class TapLog:
     """`--log`, an export that follows: appends to a file as far as its reader takes it, and never waits for him."""
 
-    def __init__(
-        self, form: LogForm, descriptor: int, name: str, session: TapSession, tell: Callable[[str], None]
-    ) -> None:
+    def __init__(self, form: LogForm, descriptor: int, name: str, session: TapSession, tell: Tell) -> None:
         os.set_blocking(descriptor, False)
-        self._form = form
-        self._descriptor = descriptor
-        self._name = name
-        self._tell = tell
+        self._form, self._descriptor, self._name, self._tell = form, descriptor, name, tell
         self._recorder: Recorder = session.recorder
         beginning = form.begin(session.info, session.recorder.redactor.text)
         self._rest = beginning if session.is_first else b"\n"  # ends what the recorder before left unfinished
@@ -104,9 +99,7 @@ class TapLog:
             self._tell(f"the log lacks the last records: {missing:,}")
 
 
-def _record_all(
-    options: RecorderOptions, ring: RingReader, tell: Callable[[str], None], plain: Callable[[], LogForm]
-) -> None:
+def _record_all(options: RecorderOptions, ring: RingReader, tell: Tell, plain: Callable[[], LogForm]) -> None:
     """Record all that comes in a ring. Raises LostDatabaseError if the database is no longer the one that was opened."""
     session = TapSession(options, tell)
     recorder, is_first = session.recorder, session.is_first

@@ -154,11 +154,8 @@ class RecorderChild:
     """
 
     def __init__(self, ring: Ring, words: Sequence[str], tell: Callable[[str], None], told_to: int = 2) -> None:
-        self._ring = ring
+        self._ring, self._words, self._tell, self._tell_once = ring, words, tell, told_once(tell)
         self._told_to = told_to  # the descriptor for what recorders say
-        self._words = words
-        self._tell = tell
-        self._tell_once = told_once(tell)
         self._passed_over = 0  # bytes over which recorders died
         self._is_ending, self._is_over = threading.Event(), threading.Event()
         self._lifeline = self._notices = open(os.devnull, "rb", 0)  # noqa: PTH123, SIM115 - until one is started
@@ -229,7 +226,7 @@ class RecorderChild:
             actions += [(os.POSIX_SPAWN_DUP2, pipes[0], 0), (os.POSIX_SPAWN_DUP2, pipes[3], 2)]
             # Of a session of its own: signals sent to the tap's process group spare it.
             process = os.posix_spawn(
-                sys.executable, program, environment(), file_actions=actions, setsigmask=(), setsid=True
+                program[0], program, environment(), file_actions=actions, setsigmask=(), setsid=True
             )
         except OSError as error:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")

@@ -28,6 +28,7 @@ TOUCH_SECONDS = 5.0  # shortest time between two updates of the session's time o
 GRACE_SECONDS, SHORT_GRACE_SECONDS = 5.0, 0.5
 MEMORY = Memory(window_bytes=1 << 20, unkept_bytes=64 << 20)  # no view follows, and a tap's memory should not grow
 
+Tell: TypeAlias = Callable[[str], None]
 Learn: TypeAlias = Callable[[str], Callable[[Record], str]]
 """Makes what learns of the host from the records, of what is known so far. Returns what is known whenever it is more: JSON."""
 
@@ -75,7 +76,7 @@ class TapRecorder(Recorder):
 class TapSession:
     """One tap's session, as one recorder sees it."""
 
-    def __init__(self, options: RecorderOptions, tell: Callable[[str], None]) -> None:
+    def __init__(self, options: RecorderOptions, tell: Tell) -> None:
         began_ns = options.began_ns or time.time_ns()
         self._id = session_id(began_ns, bytes.fromhex(options.seed) or os.urandom(8))
         self.info = SessionInfo(id=self._id, title=options.name, source="tap", created_ns=began_ns, live=True)

@@ -97,12 +97,12 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
         try:
             status = anyio.run(run_host, command, {**environment, **override.variables}, taps)
         finally:
-            for each in taps:
-                each.end()
+            for recorder in filter(None, [tap.recorder for tap in taps]):
+                recorder.end()
             notices.seek(0)
             diagnostics.write(notices.read().decode(errors="replace"))
             diagnostics.tell(*dict.fromkeys(said))
-    _tell_end(folder / DATABASE, [each.session for each in taps if each.has_begun])
+    _tell_end(folder / DATABASE, [tap.session for tap in taps if tap.recorder])
     if os.WIFSIGNALED(status):
         signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         signal.raise_signal(os.WTERMSIG(status))

@@ -101,12 +101,12 @@ class HostStart:
 
     def address(self, variable: str, *places: str) -> str:
         """Return the address in a variable, else in the files whose lines set one, else what is usual."""
-        found = self.environment.get(variable, "")
+        address = self.environment.get(variable, "")
         for path in map(self.path, places):
             text = path.read_text("utf-8", "replace") if path.is_file() else ""
             match = re.search(rf"(?m)^\s*(?:export )?{variable}\s*[=:]\s*[\"']?([^\s\"'#]+)", text)
-            found = found or (match[1] if match else "")
-        return found or ADDRESSES.get(variable, "")
+            address = address or (match[1] if match else "")
+        return address or ADDRESSES.get(variable, "")
 
     def option(self, *names: str) -> str:
         """Return the value of an option among the words; empty without it."""
@@ -149,7 +149,7 @@ def _claude_code(start: HostStart) -> Override:
     written = [url for place in settings if (url := _text_at(start.read(place), "env", name))]
     addresses = start.tap_models({name: (written or [start.address(name)])[-1]})
     config = start.read("{claude}/.claude.json")
-    folders = (table_at(config, "projects", str(each)) for each in (Path.cwd(), *Path.cwd().parents))
+    folders = (table_at(config, "projects", str(folder)) for folder in (Path.cwd(), *Path.cwd().parents))
     project = next(filter(None, folders), table_at(None))
     approved, off = _list(project.get("enabledMcpjsonServers")), _list(project.get("disabledMcpServers"))
     shared = table_at(start.read(".mcp.json") if approved else None, "mcpServers")
@@ -176,10 +176,10 @@ def _codex(start: HostStart) -> Override:
     for address in start.tap_models({key: url}).values():
         options = {f"model_providers.{key}.{name}": value for name, value in {"base_url": address, **own}.items()}
         options |= {"model_provider": key} if own else {}
-    named = {name: each for name, each in table_at(config, "mcp_servers").items() if re.fullmatch(r"[\w-]+", name)}
+    named = {name: server for name, server in table_at(config, "mcp_servers").items() if re.fullmatch(r"[\w-]+", name)}
     for name, server in start.tap_servers(named).items():
-        changed = {each: value for each, value in table_at(server).items() if each in {"command", "args", "url"}}
-        options |= {f"mcp_servers.{name}.{each}": value for each, value in changed.items()}
+        changed = {key: value for key, value in table_at(server).items() if key in {"command", "args", "url"}}
+        options |= {f"mcp_servers.{name}.{key}": value for key, value in changed.items()}
     words = (("-c", f"{name}={json.dumps(value, ensure_ascii=False)}") for name, value in options.items())
     return Override(words=tuple(word for pair in words for word in pair))
 
@@ -218,11 +218,11 @@ def _opencode(start: HostStart) -> Override:
     named += [name for name in logins if _text_at(logins, name, "type") == "api"]
     named += [name for name, preset in PRESETS.items() if (preset.key_variable or "") in start.environment]
     providers = table_at(config, "provider")
-    found = {
+    urls = {
         name: _text_at(providers, name, "options", "baseURL") or _OF_OPENCODE.get(name, "")
         for name in (*named, *providers)
     }
-    addresses = start.tap_models({name: url for name, url in found.items() if url and "{" not in url})
+    addresses = start.tap_models({name: url for name, url in urls.items() if url and "{" not in url})
     servers, mcp = dict[str, JSON](), dict[str, JSON]()
     for name, server in table_at(config, "mcp").items():  # whose command is a list with its arguments
         command, *args = _list(table_at(server).get("command")) or [None]

@@ -383,9 +383,7 @@ def bound(port: int, upstream: Upstream) -> socket.socket:
         remedy = "choose another with --port N, or any free one with --port 0"
         raise TuiHostError(f"port {port} {taken}", "--port", remedy) from error
     is_here = depth_of_name(upstream.url.hostname or "") == MACHINE
-    if (
-        is_here and upstream.url.port == listener.getsockname()[1]
-    ):  # a request would be sent to the relay itself again and again
+    if is_here and upstream.url.port == listener.getsockname()[1]:  # requests would come back again and again
         listener.close()
         raise TuiHostError(f"{upstream.origin} is this tap itself", "--upstream", "name the upstream server")
     return listener

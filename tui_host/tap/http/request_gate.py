@@ -26,9 +26,7 @@ class Gate:
     `allows_forms` lets forms without a credential in, as OAuth needs.
     """
 
-    def __init__(
-        self, port: int, origins: Sequence[str] = (), hosts: Sequence[str] = (), *, allows_forms: bool = False
-    ) -> None:
+    def __init__(self, port: int, origins: Sequence[str], hosts: Sequence[str], *, allows_forms: bool) -> None:
         names = _OWN_NAMES | {name.lower().encode() for name in hosts}
         own_hosts = {b"%s:%d" % (name, port) for name in names}
         self._port = port
@@ -44,10 +42,8 @@ class Gate:
             name, _, number = host.rpartition(b":")
             words = f"not this port: the host name must end in :{self._port}"
             if number == b"%d" % self._port:
-                words = (
-                    "not this machine: a web page may have sent this; if your host must use this name, start the tap"
-                )
-                words += f" with --allow-host {_shown(name)}"
+                words = "not this machine: a web page may have sent this; if your host must use this name, start"
+                words += f" the tap with --allow-host {_shown(name)}"
             raise HeadError(403, f"Host is {_shown(host)}, which is {words}")
         if is_redirect:
             return

@@ -114,9 +114,7 @@ class Upstream:
             infos = await loop.getaddrinfo(name, port, type=socket.SOCK_STREAM)
             addresses = [str(info[4][0]) for info in infos]
             hosts = [address for address in addresses if depth_of(address) <= (self._named_by.depth or PUBLIC)]
-        fault: OSError = ConnectionError(
-            "the server's metadata leads further inside a network than the server itself is"
-        )
+        fault: OSError = ConnectionError("the server's metadata leads further inside a network than the server is")
         tls_name, delay = name if self.trust is not None else None, _NEXT_ADDRESS_SECONDS
         for host in hosts:
             try:
