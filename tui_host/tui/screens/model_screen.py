@@ -94,7 +94,7 @@ class ModelScreen(Browse):
 
     @override
     def items(self) -> Mapping[str, Choice]:
-        words, used = self.typed.casefold(), self._session.protocol
+        words, used, profile_used = self.typed.casefold(), self._session.protocol, self._session.profile
         self.empty = "No model has this name. Type PROVIDER/MODEL in full, with a configured provider."
         if words == "profile":
             self.empty = "No profile is configured. Write [profiles.NAME] into config.toml."
@@ -102,12 +102,23 @@ class ModelScreen(Browse):
             Choice(words=name, mark="○●"[name == used], note=PROTOCOL_WORDS[name], take=partial(self._choose, name))
             for name in PROTOCOLS
         ]
-        stored: list[Choice] = []
+        profiles, stored, known = list[Choice](), list[Choice](), self._host.settings.profiles
+        for name, profile in known.items():
+            parts = [str(value) for value in (profile.model, profile.protocol) if value is not None]
+            for what, names in (("servers", profile.servers), ("tools", profile.tools)):
+                parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
+            parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
+            of = "" if profile.model is None else profile.model.provider
+            take = partial(self._with_key, of, partial(self._choose, name, is_profile=True))
+            profiles.append(Choice(words=name, mark="○●"[name == profile_used], note=" · ".join(parts), take=take))
+        if known:
+            mark, take = "○●"[profile_used not in known], partial(self._choose, "", is_profile=True)
+            profiles.append(Choice(words="no profile", mark=mark, note="all tools, no system prompt", take=take))
         for name in sorted(self._host.keys.stored):
             what, take = f"delete the key of {name}", partial(self.start, partial(self._forget, name))
             stored.append(Choice(words=what, mark=" ", note="in the system's keyring", take=take))
         listed: dict[str, Choice] = {}
-        groups = {"Model": self._models(), "Profile": self._profiles(), "Tool protocol": protocols}
+        groups = {"Model": self._models(), "Profile": profiles, "Tool protocol": protocols}
         for heading, entries in (groups | {"Options": self._options(), "Keys": stored}).items():
             found = [entry for entry in entries if words == heading.casefold() or words in entry.words.casefold()]
             for number, choice in enumerate(found):
@@ -217,7 +228,19 @@ class ModelScreen(Browse):
         host, session, found = self._host, self._session, dict[str, str]()
         providers = host.settings.providers
         for name, provider in sorted(providers.items(), key=lambda pair: self._lacks(pair[1])):
-            if words := self._state(provider):
+            variable, answer = provider.key_variable or "", host.reported.get(name)
+            origins = {
+                f"{provider.label}: {variable} is not set; press enter to type the key": self._lacks(provider),
+                "built in, needs no key": provider.embedded,
+                "its key is in the keyring": name in host.keys.stored,
+                "configured": not provider.preset,
+                f"{variable} is set": host.settings.environment.get(variable, "").strip(),
+                "runs on this machine": not variable and answer is not None and answer.error is None,
+            }
+            words = next((origin for origin, holds in origins.items() if holds), "")
+            if words and not self._lacks(provider) and answer is not None and (error := answer.error) is not None:
+                words = host.mask(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
+            if words:  # else it would run on this machine, and does not
                 models = [provider.default_model, *provider.models]
                 models += host.reported[name].models if name in host.reported else ()
                 found |= dict.fromkeys([f"{name}/{model}" for model in models if model] or [f"{name}/"], words)
@@ -233,38 +256,6 @@ class ModelScreen(Browse):
                 take = partial(self._choose, ModelRef(provider=name, model=model))
             mark = "○●"[whole == str(session.model)] if model else " "
             yield Choice(words=whole, mark=mark, note=words, take=partial(self._with_key, name, take))
-
-    def _state(self, provider: Provider) -> str:
-        """Return how a provider can be used, or why not; empty for one that would run on this machine."""
-        variable, answer = provider.key_variable or "", self._host.reported.get(provider.name)
-        if self._lacks(provider):
-            return f"{provider.label}: {variable} is not set; press enter to type the key"
-        origins = {
-            "built in, needs no key": provider.embedded,
-            "its key is in the keyring": provider.name in self._host.keys.stored,
-            "configured": not provider.preset,
-            f"{variable} is set": self._host.settings.environment.get(variable, "").strip(),
-            "runs on this machine": not variable and answer is not None and answer.error is None,
-        }
-        origin = next((origin for origin, holds in origins.items() if holds), "")
-        if origin and answer is not None and (error := answer.error) is not None:
-            return self._host.mask(f"does not answer: {'; '.join(filter(None, (error.remedy, error.what)))}")
-        return origin
-
-    def _profiles(self) -> Iterator[Choice]:
-        profiles, used = self._host.settings.profiles, self._session.profile
-        for name, profile in profiles.items():
-            parts = [str(value) for value in (profile.model, profile.protocol) if value is not None]
-            for what, names in (("servers", profile.servers), ("tools", profile.tools)):
-                parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
-            parts += [] if profile.system is None else [line(profile.system.text.strip(), 80)]
-            of = "" if profile.model is None else profile.model.provider
-            take = partial(self._with_key, of, partial(self._choose, name, is_profile=True))
-            yield Choice(words=name, mark="○●"[name == used], note=" · ".join(parts), take=take)
-        if profiles:
-            take = partial(self._choose, "", is_profile=True)
-            mark, note = "○●"[used not in profiles], "all tools, no system prompt"
-            yield Choice(words="no profile", mark=mark, note=note, take=take)
 
     def _options(self) -> Iterator[Choice]:
         """Yield the options of the session's model with the values that are sent, or why they are not."""
