@@ -20,6 +20,7 @@ from textual.widgets import Input
 from tests.kit.app import MATH, OFF, SMALL, Running, fast, running
 from tests.settings import keyrings
 from tui_host.answers.bodies import body_of
+from tui_host.capture.short_units import local_minute
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import NoteItem
 from tui_host.settings import paths
@@ -28,7 +29,6 @@ from tui_host.tui.keys import ACTIONS, key_of
 from tui_host.tui.screens.help_screen import DOCUMENTS, DocumentScreen, DocumentView, places
 from tui_host.tui.screens.page_screen import HELD_SECONDS, PageScreen
 from tui_host.tui.screens.servers_screen import ServersScreen
-from tui_host.tui.screens.sessions_screen import moment
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.status_lines import StatusLine
 
@@ -347,7 +347,7 @@ async def test_a_session_is_found_opened_with_the_same_bytes_and_removed(tmp_pat
         await app.until(lambda: app.host.store is not None)
         store = app.store
         await opened(app, "f5")
-        newest, oldest = (f"> {moment(info.updated_ns)[:10]} " for info in store.sessions.list())
+        newest, oldest = (f"> {local_minute(info.updated_ns)[:10]} " for info in store.sessions.list())
         await app.until_shown("Sessions   2", newest, "list tools", "你好，请计算", "1 turn")
         await app.until_shown("servers  none", "asked    1 list tools")
         for words, *found in (

@@ -1,4 +1,4 @@
-"""Short forms of sizes and times for rows."""
+"""Short forms of sizes, times and counts."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def local_clock(time_ns: int) -> str:
     return f"{moment:%H:%M:%S}.{time_ns // 1_000_000 % 1000:03d}"
 
 
+def local_minute(time_ns: int) -> str:
+    """Return a moment as date and time here: `2026-11-30 15:01`."""
+    return f"{datetime.fromtimestamp(time_ns / 1_000_000_000).astimezone():%Y-%m-%d %H:%M}"
+
+
 def short_time(milliseconds: float) -> str:
     """A duration: `12 ms`, `2.4 s`, `3 min 20 s`."""
     if milliseconds < 999.5:
@@ -31,3 +36,8 @@ def short_time(milliseconds: float) -> str:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes} min {rest} s"
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun: `1 turn`, `2 turns`."""
+    return f"{number:,} {what}{'s' * (number != 1)}"

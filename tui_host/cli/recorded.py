@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Container, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -18,6 +17,7 @@ from tui_host.answers.wires import RecordedWires
 from tui_host.capture.ladder.row_filter import read_filter
 from tui_host.capture.redact.redaction import redactor_of
 from tui_host.capture.session_summary import SessionInfo, rfc3339
+from tui_host.capture.short_units import counted, local_minute
 from tui_host.capture.store.database import OlderFormError
 from tui_host.capture.store.search import MOST_BYTES, Found, RecordSearch, search_chats
 from tui_host.capture.store.store import Store
@@ -98,11 +98,6 @@ class ListedSession:
         return value
 
 
-def counted(number: int, what: str) -> str:
-    """Format a number with its noun: `1 turn`, `2 turns`."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
-
-
 def listing(store: Store) -> Sequence[ListedSession]:
     """List sessions and stories, newest first. Blocks on the disk."""
     counts = store.sessions.passed()
@@ -152,7 +147,7 @@ def list_text(listed: Sequence[ListedSession]) -> str:
             nothing = "nothing yet" if info.live else "nothing"
             length = ", ".join(counted(*count) for count in counts if count[0]) or nothing
         source = f"{info.listed_source}{', live' if info.live else ''}"
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(info.updated_ns / 1_000_000_000))
+        when = local_minute(info.updated_ns)
         rows.append((f"{indent}{info.id}", when, length, source, *info.asked, info.title))
     heads = ("ID", "UPDATED", "LENGTH", "SOURCE", "MODEL", "PROTOCOL", "TITLE")
     return output.table([heads, *rows]) if rows else ""

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from tui_host.capture.ladder.row_filter import read_filter
-from tui_host.capture.short_units import short_size
+from tui_host.capture.short_units import counted, local_minute, short_size
 from tui_host.capture.store.deletion import delete_session
 from tui_host.capture.store.search import Found, RecordSearch, search_chats
 from tui_host.capture.visible import line
@@ -42,16 +42,6 @@ _NO_SESSIONS = (
     "No sessions yet. Press escape and ask something: it is saved from the first word."
     " Sessions of other hosts, recorded by «tui-host tap», are listed here too."
 )
-
-
-def moment(time_ns: int) -> str:
-    """Return date and time."""
-    return time.strftime("%Y-%m-%d %H:%M", time.localtime(time_ns / 1_000_000_000))
-
-
-def counted(number: int, what: str) -> str:
-    """Format a number with its noun: `1 turn`, `2 turns`."""
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,7 +199,7 @@ class SessionsScreen(Browse):
                 note = f"{counted(match.rows, 'row')}: {match.excerpt}" if match.rows else match.excerpt
             choices[key] = Choice(
                 words=self._title(listed),
-                before=" " * 20 if is_half else f"{moment(info.updated_ns)}  ",
+                before=" " * 20 if is_half else f"{local_minute(info.updated_ns)}  ",
                 note=note,
                 right=state,
                 take=partial(self.start, partial(self._open, info), group="open", exclusive=True),
@@ -308,7 +298,7 @@ class SessionsScreen(Browse):
 def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     """Yield dates, size, models, servers and the first prompts or the taps of a session. Blocks on the disk."""
     traffic = [row for name in ids_of(info) for row in store.sessions.traffic(name)]
-    dates = " to ".join(dict.fromkeys((moment(info.created_ns), moment(info.updated_ns))))
+    dates = " to ".join(dict.fromkeys((local_minute(info.created_ns), local_minute(info.updated_ns))))
     turns = [] if isinstance(info, TapStory) else [counted(info.turns, "turn")]
     yield f"session  {' · '.join((info.id, dates, *turns, short_size(sum(row.size for row in traffic))))} on the disk"
     if info.parent is not None:
@@ -320,7 +310,7 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     servers = ", ".join(dict.fromkeys(row.peer for row in traffic if row.frames))
     yield f"servers  {servers} · {counted(frames, 'frame')}" if servers else "servers  none"
     if isinstance(info, TapStory):
-        yield from (f"tap      {moment(half.created_ns)}  {half.label}" for half in info.halves or (info,))
+        yield from (f"tap      {local_minute(half.created_ns)}  {half.label}" for half in info.halves or (info,))
         return
     for number, text in enumerate(store.session_items(info.id, beginning=SAID, most=_PROMPTS), 1):
         item = item_from_text(text)
