@@ -446,14 +446,8 @@ class TuiHost(App[int]):
         else:
             super().action_suspend_process()
 
-    def action_show_login_or_edit(self) -> None:
-        if self.main is not None and self.main.overlay is not None and self.main.overlay.login is not None:
-            self.to_main().show_login()
-        else:
-            self.action_edit_prompt()
-
-    def action_edit_prompt(self) -> None:
-        """Let the person write the prompt in an editor. A question that waits is new to who comes back from it."""
+    def action_edit_prompt(self, by_key: bool) -> None:
+        """Let the person write the prompt in an editor, or show the login that waits, which has the same key."""
 
         async def edit() -> None:
             from tui_host.tui.editor import edited
@@ -468,11 +462,14 @@ class TuiHost(App[int]):
             finally:
                 self.is_lent = False
             self.screen.refresh(layout=True)
-            if self.main is not None and self.main.question is not None:
-                self.main.question.look_again()
+            if main.question is not None:  # which is new to who comes back
+                main.question.look_again()
 
-        prompt = self.to_main().prompt
-        if not self.is_lent:
+        main = self.to_main()
+        prompt = main.prompt
+        if by_key and main.overlay is not None and main.overlay.login is not None:
+            main.show_login()
+        elif not self.is_lent:
             self.run_worker(edit(), group="editor", exclusive=True)
 
     def action_new(self) -> None:
@@ -482,19 +479,16 @@ class TuiHost(App[int]):
             session = next(drafts, None) or self.host.sessions.new()
         main.show_session(session)
 
-    def action_find_or_again(self) -> None:
-        """Look in earlier messages for what is written in the prompt; elsewhere, and in an empty one, ask again."""
-        if self.main is not None and self.focused is self.main.prompt and self.main.prompt.text.strip():
-            self.main.prompt.find_earlier()
-        else:
-            self.action_again()
-
-    def action_again(self) -> None:
-        """Send the last request again, if it failed, else ask the last question in a branch; a full context may be cut."""
+    def action_again(self, by_key: bool) -> None:
+        """Ask the last question again, in a branch unless it failed; the key looks for what is written in the prompt."""
         from tui_host.chat.opening import last_asked
         from tui_host.chat.session import oldest_turns
 
-        main, session, note = self.to_main(), self.session, self.session.end_note
+        focused, main, session = self.focused, self.to_main(), self.session
+        if by_key and focused is main.prompt and main.prompt.text.strip():
+            main.prompt.find_earlier()
+            return
+        note = session.end_note
         if session.parent is not None and session.turn == session.parent.parent_turn:
             note = None  # it is about a turn of the parent
         if session.busy:
