@@ -50,11 +50,7 @@ ACTIONS = (
     Action("editor", "edit_prompt(False)", "Write the prompt in $VISUAL or $EDITOR", by_key="edit_prompt(True)"),
     Action("login", "on_main('show_login')", "Show the login that a server waits for; so does the editor's key"),
     Action("reload", "reload", "Read the configuration again, its rules too; end or connect servers that changed"),
-    Action(
-        "rules",
-        "open_screen('rules_screen.RulesScreen')",
-        "All rules, taking back; why a call was asked about",
-    ),
+    Action("rules", "open_screen('rules_screen.RulesScreen')", "All rules, taking back; why a call was asked about"),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape"),
     Action("copy", "copy", _COPY),
     Action("code", "in_pane('Transcript', 'copy_code')", "Copy the code of the current or last answer; again: more"),

@@ -247,7 +247,7 @@ class MainScreen(Screen[None]):
         self.seen = seen if is_read and inspector.is_settled else ()
 
     def _look_at_words(self) -> None:
-        """Show what an empty chat offers, what the prompt invites to, and what header, status line and key bar say."""
+        """Show what an empty chat offers, and what header, prompt, status line and key bar say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
         empty, told = self._welcome, None if self.source is None else self.source.empty
         offered = self.suggested if told is None else Offers(lines=(told,))
@@ -264,7 +264,6 @@ class MainScreen(Screen[None]):
                 quick = status.limit_answers(session.step_limit)
             transcript.quick = quick = quick or numbered(session.conversation.proposed())
         self.prompt.quick = {} if self.submissions.edited else quick
-        self.prompt.placeholder = Content(self._invitation())
         width = max(self.size.width - 2, 1)
         foreign = f"{self._reading}: read only" if self._reading else ""
         if self.source is not None:
@@ -294,7 +293,20 @@ class MainScreen(Screen[None]):
         self._keys.say(asked_keys)
 
     def _look_at_status(self, width: int) -> None:
+        """Show what the prompt invites to, and what status line and queue say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
+        answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
+        invitation = FROM_FILE if self._reading else PLACEHOLDER
+        if self.source is not None and self.source.read_only:
+            invitation = self.source.read_only
+        elif session is not None and session.step_limit is not None:
+            invitation = "1 continues, 2 stops."
+        elif session is not None and session.queued:
+            invitation = f"{'' if session.busy else 'enter sends it · '}up takes it back · delete drops it"
+        elif answers:
+            keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
+            invitation = f"{keys} answers, or write your own.  / commands"
+        self.prompt.placeholder = Content(invitation)
         if session is None:
             self._status.say(Content("" if self._reading else status.IDLE))
             return
@@ -307,21 +319,6 @@ class MainScreen(Screen[None]):
         if queue != self._in_queue:
             self._in_queue = queue
             self._queue.say(status.queue(host, session, self._queue.size.width or width))
-
-    def _invitation(self) -> str:
-        """The prompt's placeholder: ask, answer the model's question, or read only in a session from elsewhere."""
-        source, session = self.source, self.submissions.shown
-        if source is not None and source.read_only:
-            return source.read_only
-        if session is not None and session.step_limit is not None:
-            return "1 continues, 2 stops."
-        if session is not None and session.queued:
-            return f"{'' if session.busy else 'enter sends it · '}up takes it back · delete drops it"
-        answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
-        if not answers:
-            return FROM_FILE if self._reading else PLACEHOLDER
-        keys = answers[0] if len(answers) == 1 else f"{answers[0]} to {answers[-1]}"
-        return f"{keys} answers, or write your own.  / commands"
 
     # What people do.
 
