@@ -42,7 +42,7 @@ ACTIONS = (
         if (name := page.command) in _PAGES
     ),
     Action("new", "new", "Begin a new session"),
-    Action("request", "open_screen('request_screen.RequestScreen')", "The coming request, byte for byte, unsent"),
+    Action("request", "open_screen('request_screen.RequestScreen')", "Show the coming request byte for byte, unsent"),
     Action("again", "again(False)", "Ask the last question again, in a branch unless it failed", by_key="again(True)"),
     Action("step", "in_pane('Prompt', 'submit(True)')", "Say what is written, or queued last, with the tools' results"),
     Action("edit", "in_pane('Transcript', 'edit')", "Edit your current or last message, and ask it in a branch"),

@@ -102,8 +102,8 @@ class ModelScreen(Browse):
             Choice(words=name, mark="○●"[name == used], note=PROTOCOL_WORDS[name], take=partial(self._choose, name))
             for name in PROTOCOLS
         ]
-        profiles, stored, known = list[Choice](), list[Choice](), self._host.settings.profiles
-        for name, profile in known.items():
+        profiles, stored, settings = list[Choice](), list[Choice](), self._host.settings
+        for name, profile in settings.profiles.items():
             parts = [str(value) for value in (profile.model, profile.protocol) if value is not None]
             for what, names in (("servers", profile.servers), ("tools", profile.tools)):
                 parts += [] if names is None else [f"{what} {', '.join(names) or 'none'}"]
@@ -111,8 +111,8 @@ class ModelScreen(Browse):
             of = "" if profile.model is None else profile.model.provider
             take = partial(self._with_key, of, partial(self._choose, name, is_profile=True))
             profiles.append(Choice(words=name, mark="○●"[name == profile_used], note=" · ".join(parts), take=take))
-        if known:
-            mark, take = "○●"[profile_used not in known], partial(self._choose, "", is_profile=True)
+        if settings.profiles:
+            mark, take = "○●"[profile_used not in settings.profiles], partial(self._choose, "", is_profile=True)
             profiles.append(Choice(words="no profile", mark=mark, note="all tools, no system prompt", take=take))
         for name in sorted(self._host.keys.stored):
             what, take = f"delete the key of {name}", partial(self.start, partial(self._forget, name))
