@@ -33,7 +33,7 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
         selected, top = app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y
         for number in range(50):
             wires.notice(number, 5.0)
-        await until(pilot, lambda: "50 new below (G)" in app.text)
+        await until(pilot, lambda: "G goes to 50 new rows below" in app.text)
         assert (app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y) == (selected, top)
         await app.reach(pilot, "G", "following", "n 49")
         wires.stderr("the newest", 6.0)
@@ -201,6 +201,15 @@ async def test_c_shows_the_chain_of_the_row_s_call_and_o_goes_to_the_row_of_a_st
         assert (detail.display, relative.display) == (False, True)
         await pilot.press("vertical_line", "c")
         assert (detail.tab, detail.display, relative.display) == (before, True, True)
+        await pilot.press("c")
+        ladder.select(row_of(wires, "decision", 1).number)
+        await app.reach(pilot, "c", "add")  # of the row that is chosen now
+        assert detail.tab == "Chain"
+        ladder.select(row_of(wires, "decision").number)
+        await pilot.press("c")
+        assert detail.tab == "Chain"
+        await pilot.press("c")
+        assert detail.tab == before
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert ladder.selected == row_of(wires, "request", 1)
         assert app.inspector.show_chain("1.1.2")  # a step's second call has a chain of its own

@@ -168,7 +168,7 @@ async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
         assert "#4 tools/call" in text.split("\n")[0]
         assert "#4 result" in text.split("\n")[1]
         a_turn(app.wires, 10.0)
-        await until(pilot, lambda: "6 new below" in app.text)
+        await until(pilot, lambda: "6 new rows below" in app.text)
         assert app.inspector.current_source()[1] == text
         await pilot.press("escape")
         assert ladder.selected_source() is None

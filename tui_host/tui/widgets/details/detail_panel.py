@@ -138,6 +138,7 @@ class Detail(Vertical):
         self._due = 0.0  # when a page that grew may be made anew
         # The tab, and the one before it, for rows with these tabs.
         self._chosen: dict[Sequence[str], tuple[str, str]] = {}
+        self._chosen_at: object = None  # the row or heading that a tab was chosen at last
         self._flipped: dict[str, set[str]] = {}  # the lines that were opened or closed, by tab
         # What the page is to be searched for once it is shown: any of some texts, from its first (1) or its last (-1) place.
         self.sought: tuple[Sequence[str], int] | None = None
@@ -165,12 +166,13 @@ class Detail(Vertical):
         return self._chosen.get(tabs, tabs)[0] if tabs else ""
 
     def choose(self, tab: str, *, toggles: bool = False) -> bool:
-        """Show a tab for this and similar rows, or if that is shown the one before; returns whether the row has the tab."""
-        tabs = tabs_of(self.row)
+        """Show a tab for this and similar rows, or if it was chosen here the one before; returns whether the row has the tab."""
+        tabs, (here, _) = tabs_of(self.row), self._wanted().about
         if tab not in tabs:
             return False
-        if toggles and tab == self.tab:
+        if toggles and tab == self.tab and here == self._chosen_at:
             tab = self._chosen.get(tabs, ("", tabs[0]))[1]
+        self._chosen_at = here
         if tab != self.tab:
             self._chosen[tabs] = tab, self.tab
         self.sync(now=True)

@@ -106,7 +106,7 @@ class LadderView(LineView):
         if looks:
             words.append(f"{looks:,} to look at (n)")
         if not row_filter.is_on and (below := len(index.homes) - self._known) > 0:
-            words.append(f"{below:,} new below (G)")
+            words.append(f"G goes to {below:,} new row{'s' * (below > 1)} below")
         words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
         if row_filter.text:
             words.append(f"{index.kept:,} of {len(self.traffic.rows):,}{' …' * row_filter.is_looking}")
