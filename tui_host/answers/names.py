@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 
 from tui_host.answers.outlines import taken
@@ -86,6 +86,16 @@ def call_named(wires: Wires, name: str) -> Row:
         raise _unknown("call", name, f"its calls are {line(calls, _SHOWN)}" if calls else "it has no calls")
     call = key if key in rows.calls[at_call] else min(rows.calls[at_call])
     return next((rows[at] for at in ladder.calls.get(call, ()) if len(rows.calls[at]) == 1), rows[at_call])
+
+
+def rows_named(wires: Wires, name: str) -> Sequence[Row]:
+    """Return the row that is called `LLM 4` (or `4`) or `lab #4` and its other half, or the rows of the call `1.1.2`, a server's first."""
+    ladder, is_request = wires.ladder, _number(name, "llm") is not None
+    if is_request or "#" in name or _number(name, "row") is not None:
+        row = request_named(wires, name) if is_request else row_named(wires, name)
+        return [row, *filter(None, (ladder.partner_of(row),))]
+    call = min(call_named(wires, name).calls)
+    return sorted((ladder.rows[at] for at in ladder.calls[call]), key=lambda row: row.lane != "mcp")
 
 
 def subject_named(

@@ -42,6 +42,15 @@ PAGES = (
     AnswerPage("Servers", ("session", "turn"), "", "the servers as they were: versions, connections, ends, tools"),
 )
 """All pages, in the order of their tabs."""
+WIRE_TABS = {
+    "Parts": "what a request or an answer consists of",
+    "Headers": "the headers of a request or an answer, or of the HTTP request that carried a frame",
+    "Events": "all that came of an exchange, event by event",
+    "Frame": "what went to a server or came from it, indented",
+    "Decision": "what was decided on a call, and on which arguments",
+    "Raw": "the bytes as they were sent",
+}
+"""The tabs of rows that are no pages, each with what it shows: `/headers LLM 1` in the prompt."""
 
 
 def tabs_for(*holders: Holder) -> tuple[str, ...]:

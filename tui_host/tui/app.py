@@ -20,7 +20,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from typing_extensions import override
 
-from tui_host.answers.pages import PAGES
+from tui_host.answers.pages import PAGES, WIRE_TABS
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
 from tui_host.settings.key_names import PLACES
@@ -369,6 +369,7 @@ class TuiHost(App[int]):
         if words or actions.get(name) == "":
             from tui_host.answers.names import subject_named
             from tui_host.tui.screens.export_screen import ask_for_export, parts_named
+            from tui_host.tui.widgets.details.tabs import row_with
 
             main, page = self.to_main(), next((page for page in PAGES if page.command == command), None)
             try:
@@ -376,6 +377,10 @@ class TuiHost(App[int]):
                     self.notify("Nothing is recorded yet.", markup=False, timeout=4)
                 elif page is not None:
                     main.show_page(subject_named(main.source, page, words), page.name)
+                elif command.title() in WIRE_TABS:
+                    main.show_page(row_with(command.title(), main.source, words), command.title())
+                elif command == "filter":
+                    main.filter_by(words)
                 else:
                     ask_for_export(main, self.host, main.source.session.id, *parts_named(main.source, words))
             except TuiHostError as error:

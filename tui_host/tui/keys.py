@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.keys import key_to_character
 from textual.screen import Screen
 
-from tui_host.answers.pages import PAGES
+from tui_host.answers.pages import PAGES, WIRE_TABS
 from tui_host.settings.key_names import DEFAULT_KEYS
 
 _GAP = 3  # cells between two keys of a row
@@ -21,7 +21,7 @@ class Action(NamedTuple):
     """An action that works anywhere in the app."""
 
     name: str  # the `/name` in the prompt, also found in the palette
-    action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen; empty for a page
+    action: str  # the Textual action of the app; `open_screen('MODULE.CLASS')` opens a screen; empty for page and tab
     help: str  # a sentence for help, palette and completion
     key: str = ""  # its name in `[keys]` where that is another, or a key that stays
     by_key: str = ""  # the Textual action of the key, where it does more than the name
@@ -40,6 +40,10 @@ ACTIONS = (
         Action(name, "", f"{page.help[0].upper()}{page.help[1:]}", _PAGES[name], f"command('{name}')")
         for page in PAGES
         if (name := page.command) in _PAGES
+    ),
+    *(
+        Action(tab.lower(), "", f"Show {words}: of LLM 1, lab #4, a call, or the last")
+        for tab, words in WIRE_TABS.items()
     ),
     Action("new", "new", "Begin a new session"),
     Action("request", "open_screen('request_screen.RequestScreen')", "Show the coming request byte for byte, unsent"),

@@ -451,6 +451,16 @@ class MainScreen(Screen[None]):
             self._inspector.show_page(subject, tab)
             self.show_details()
 
+    def filter_by(self, text: str) -> None:
+        """Go to the list, and to the first row in it that a filter keeps."""
+        if self._inspector is not None:
+            self._inspector.close_filter()
+            self._inspector.ladder.is_at_first = True
+            self._inspector.close_filter(text)
+            if self.arrangement == "chat":
+                self.next_arrangement()
+            self.set_focus(self._inspector.ladder)
+
     def show_details(self) -> None:
         if self.arrangement == "chat":
             self.next_arrangement()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tui_host.answers.names import UnknownNameError, rows_named
 from tui_host.answers.pages import sheet_of, tabs_for, tabs_of_row
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.row import Row
@@ -46,6 +47,16 @@ def tabs_of(row: Row | Section | None) -> Sequence[str]:
     if row.exchange and row.kind in _OF_EXCHANGES:
         tabs.append(_OF_EXCHANGES[row.kind])
     return (*tabs, *tabs_of_row(row))
+
+
+def row_with(tab: str, source: SessionSource, name: str) -> Row:
+    """Return what is called so, of a call's rows the first with a tab: `LLM 1`, `lab #4`, `1.1.2`; unnamed, the last row with it."""
+    rows = rows_named(source, name) if name else reversed(source.ladder.rows)
+    found = next((row for row in rows if tab in tabs_of(row)), None)
+    if found is not None:
+        return found
+    tabs = ", ".join(tabs_of(rows[0])) if isinstance(rows, Sequence) else ""
+    raise UnknownNameError(f"{line(name, 60) or 'the session'} has no {tab}", "", f"it has {tabs}" if tabs else "")
 
 
 def about(row: Row | Section | None, source: SessionSource | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -25,6 +26,7 @@ from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line
 from tui_host.tui.widgets.inspector.words import FactsReader, RowFacts
 
+_IDENTIFIER = re.compile(r"(?=.*\d).{4,}")  # a word that is looked for in bodies too, such as `GZ-7741-K` or `1042`
 _OF_ONE_RECORD = {"request", "frame", "decision"}
 _SMALL_BYTES = 64 << 10
 _TOGETHER_ROWS = 128  # rows whose bytes are read together
@@ -41,8 +43,10 @@ class RowFilter:
         self.is_on = self.reading.query is not None  # an unfinished term is no condition
         self.is_stopped = False  # whether another filter is wanted
         self._facts = facts
-        quoted = (term.value for term in terms(self.reading.query, negated=True) if term.field == QUOTED)
-        self._wanted = WantedTexts(quoted)
+        wanted = (term for term in terms(self.reading.query, negated=True) if term.is_text)
+        self._wanted = WantedTexts(
+            term.value for term in wanted if term.field == QUOTED or _IDENTIFIER.fullmatch(term.value)
+        )
         self._kept = bytearray(count)  # 1 for each matching row
         self._first = deque(first)  # visible, changed and new rows
         self._ahead = count  # rows below this number have not been tested
@@ -130,8 +134,9 @@ class RowFilter:
                 pieces = row_line(source, row, self._facts.read(source, row), WHOLE_CELLS, NAME_CELLS)
                 is_marked = (row.capture, row.seq) in source.row_marks.notes
                 self._shown = "".join((*(text for text, _ in pieces), " marked" * is_marked)).casefold()
-            return term.value in self._shown
-        if term.field == QUOTED and plain is not None:
+            if term.value in self._shown or term.value not in self._wanted.texts:
+                return term.value in self._shown
+        if term.field != TOKENS and plain is not None:
             texts = self._wanted.contained(plain)
         else:
             self._read = self._read or self._facts.read(source, row, self._wanted)

@@ -92,9 +92,9 @@ class LadderIndex:
         """Return the line of an item, of the heading that hides it, or else the nearest row's; None without lines."""
         line = self.line_of(item)
         if line is None and self.kept:
-            line = max(0, self.line_at(self.spot(item)) - 1)
-            if self.item_at(line) < 0 and self.hidden(self.home_of(self.item_at(line))) is None:
-                line = min(line + 1, len(self) - 1)
+            line, last = max(0, self.line_at(self.spot(item)) - 1), len(self) - 1
+            while line < last and self.item_at(line) < 0 and self.hidden(self.home_of(self.item_at(line))) is None:
+                line += 1
         return line
 
     def newest_line(self, selected: int | None) -> int:

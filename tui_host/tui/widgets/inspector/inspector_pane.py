@@ -12,6 +12,7 @@ from textual.widgets import Input, Static
 
 from tui_host.answers.bodies import body_of
 from tui_host.answers.look_page import Looks
+from tui_host.answers.pages import WIRE_TABS
 from tui_host.answers.wires import RecordedWires, Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions
@@ -119,7 +120,7 @@ class Inspector(Container):
             source.elsewhere = before.marked_last()
         self._looks, self.display = Looks(source), True
         self.ladder.show(source)
-        self._close_filter()
+        self.close_filter()
 
     @property
     def _shown(self) -> Sequence[Detail]:
@@ -193,7 +194,8 @@ class Inspector(Container):
         return about(row, source), "".join(body_of(source, row).pieces())
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self.ladder.following &= all(event.widget is not detail.view for detail in self.details)
+        if any(event.widget is detail.view for detail in self.details):
+            self.ladder.following = self.ladder.is_at_first = False
         self.sync()
 
     def action_split(self) -> None:
@@ -218,7 +220,7 @@ class Inspector(Container):
         self._shown[0].view.focus()
 
     def action_look(self, step: int) -> None:
-        """Go to the next or the former row that deserves a look; with words in the filter, to their next place in the bodies."""
+        """Go to the next or the former row that deserves a look; with a filter to the next match, of words in the bodies too."""
         texts, detail = self.ladder.row_filter.reading.texts, self.details[0]
         if texts:
             is_here = self.ladder.selected is not None and detail.view.searched != texts
@@ -229,7 +231,9 @@ class Inspector(Container):
                 if detail.tab not in TEXTS:
                     detail.choose("Raw")
                 detail.sync(now=True)
-        elif not self.ladder.to_next_of(self._looks.numbers, step):
+        elif self.ladder.row_filter.is_on and not self.ladder.to_next(step, is_heading=False):
+            self.post_message(LineView.Hinted(f"This is the {'last' if step > 0 else 'first'} match of the filter."))
+        elif not self.ladder.row_filter.is_on and not self.ladder.to_next_of(self._looks.numbers, step):
             self.post_message(LineView.Hinted("Nothing here needs a look."))
         self.sync()
 
@@ -273,6 +277,8 @@ class Inspector(Container):
             turns = self.ladder.traffic.sections.turns.items()
             item = next((-home - 2 for home, turn in turns if turn == subject.turn), None)
         self._go_to(item, tab)
+        if tab in WIRE_TABS:
+            self.details[1].choose(tab)
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
         self._go_to(self.ladder.traffic.row_of(message.target))
@@ -283,7 +289,7 @@ class Inspector(Container):
             return
         self.ladder.sync()  # rows may have come while another screen lay over this one
         if not self.ladder.select(item):
-            self._close_filter()
+            self.close_filter()
             self.ladder.select(item)
         self.ladder.following = False
         self.sync()
@@ -303,18 +309,20 @@ class Inspector(Container):
 
     def on_input_submitted(self, message: Input.Submitted) -> None:
         message.stop()
-        self._close_filter(message.value)
+        self.close_filter(message.value)
 
     def key_escape(self, event: events.Key) -> None:
         if self._has_legend and not self._filter.has_focus:
             self.action_legend()
         elif self._filter.has_focus or self.ladder.row_filter.text:
-            self._close_filter()
+            self.close_filter()
         else:
             return
         event.stop()
 
-    def _close_filter(self, text: str = "") -> None:
+    def close_filter(self, text: str = "") -> None:
+        """Take the field away, and filter by a text, which comes back with the field, or no longer."""
+        self._filter.value = text or self._filter.value
         if self._filter.has_focus:
             self.screen.set_focus(self.ladder)
         self._filter.display = False

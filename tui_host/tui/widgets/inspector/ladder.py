@@ -34,6 +34,7 @@ _NEAR_ROWS = 1000  # number of rows on either side in which to look for a row of
 COPIED_CELLS = 120  # width of a copied row, if the screen is narrower
 _FOLDED_CELLS = 20  # cells that a heading keeps for its sign, and for the number of hidden rows
 _NARROW_CELLS = 60  # width of the list below which a server's name has less room
+_FIRST_ROW = 2  # the line of the first row that a filter keeps: above it stand the headings of session and section
 _HOST_COLUMN = 11  # the cell of the title in which the host's line stands
 
 
@@ -67,6 +68,7 @@ class LadderView(LineView):
         self.row_filter = RowFilter(self._facts)
         self.selected_number: int | None = None  # the number of the selected row; below 0 for a heading
         self.following = True  # whether the newest row of the turns stays selected
+        self.is_at_first = False  # whether the first row that the filter keeps stays selected, until the person moves
         self.is_settled = source is None  # whether all rows are shown and described, so that `sync` has nothing to do
         self._known = 0  # rows that were there while the newest was followed
         self._related: frozenset[int] = frozenset()
@@ -101,9 +103,9 @@ class LadderView(LineView):
         if item is not None and item != SESSION:
             turn = index.turn_of(item)
             words.append(f"turn {turn}" if turn else "connections")
-        if self.following and (self.source is None or self.source.live):
+        if self.following and not self.is_at_first and (self.source is None or self.source.live):
             words.append("following")
-        if looks:
+        if looks and not row_filter.is_on:  # with a filter the key goes to its next match
             words.append(f"{looks:,} to look at (n)")
         if not row_filter.is_on and (below := len(index.homes) - self._known) > 0:
             words.append(f"G goes to {below:,} new row{'s' * (below > 1)} below")
@@ -133,7 +135,7 @@ class LadderView(LineView):
         self.sync()
 
     def filter(self, text: str) -> None:
-        """Show only matching rows; an empty filter shows all. A matching selected row stays selected."""
+        """Show only matching rows; an empty filter shows all. A matching row that a person selected stays selected."""
         before, index = self.row_filter, self._index
         seen = index.rows(self.scroll_offset.y, self.scroll_offset.y + self.scrollable_size.height)
         first = seen if self.selected is None else [self.selected.number, *seen]
@@ -142,6 +144,7 @@ class LadderView(LineView):
             before.text, before.reading = text, new.reading
             return
         before.is_stopped, self.row_filter = True, new
+        self.is_at_first = new.is_on and (self.is_at_first or self.following or self.selected is None)
         # Connections before the first turn are folded but in what is all connections, where they are what is read.
         may_fold = self.source is not None and (self.source.user == "you" or self.traffic.sections.has_turns)
         numbers = () if new.is_on else range(len(index.homes))
@@ -253,7 +256,7 @@ class LadderView(LineView):
     def _extend(self, numbers: Sequence[int]) -> None:
         """Add lines for rows. Lines inserted above keep the visible lines in place."""
         top = self._index.item_at(self.scroll_offset.y) if self.scroll_offset.y < len(self._index) else None
-        if not self._index.extend(numbers) or self.cursor is None:
+        if not self._index.extend(numbers) or self.cursor is None or self.is_at_first:
             self._draw_anew(top)
             return
         self.redraw(len(self._index), self.line_count())
@@ -265,7 +268,10 @@ class LadderView(LineView):
         was_shown, item = self.cursor is not None, self.selected_number
         self.cursor = None if item is None else self._index.line_of(item)
         self.redraw(len(self._index))
-        if self.following or item is None:
+        if self.is_at_first and len(self._index) and self._index.item_at(_FIRST_ROW) != item:
+            self.cursor, self.selected_number = _FIRST_ROW, self._index.item_at(_FIRST_ROW)
+            self.show_line(0)
+        elif (self.following and not self.is_at_first) or item is None:
             self._follow()
         elif not was_shown and (line := self._index.line_near(item)) is not None:
             self.cursor, self.selected_number = line, self._index.item_at(line)
@@ -326,6 +332,7 @@ class LadderView(LineView):
     @override
     def move_cursor(self, number: int) -> None:
         super().move_cursor(number)
+        self.is_at_first = False
         if self.cursor is not None:
             self.selected_number = self._index.item_at(self.cursor)
             self.following = self.cursor in {len(self._index) - 1, self._index.newest_line(self.selected_number)}

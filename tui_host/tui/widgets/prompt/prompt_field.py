@@ -18,7 +18,7 @@ from textual.widgets import TextArea
 from textual.widgets.text_area import Edit, EditResult
 from typing_extensions import override
 
-from tui_host.answers.pages import PAGES
+from tui_host.answers.pages import PAGES, WIRE_TABS
 from tui_host.capture.visible import line, visible
 from tui_host.errors import TuiHostError
 from tui_host.tui.keys import bound, keys_named
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 
 PLACEHOLDER = "Ask anything.  / commands  @ files"
 COMMAND = re.compile(r"/([A-Za-z][A-Za-z0-9_:-]*)(?:\s+(.*))?", re.DOTALL)
-WITH_WORDS = frozenset((*(page.command for page in PAGES if page.takes), "export"))
+WITH_WORDS = frozenset(
+    (*(page.command for page in PAGES if page.takes), *map(str.lower, WIRE_TABS), "export", "filter")
+)
 """The commands behind which something may be named."""
 WORD = re.compile(r'(?:^|(?<=\s))@(?:"(?P<quoted>[^"\n]*)|(?P<plain>[^\s"]*))$')
 """The name of a file or a resource while it is being typed; it ends at the caret."""
