@@ -63,7 +63,7 @@ ABOUT_MARKS = (
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
 ABOUT_FILTER = (
-    ("word", "in any value of a row, its URL, its headers, or in what it shows"),
+    ("word", "in a row's values, URL, headers, or what it shows; with a digit, as GZ-7741-K, in its body too"),
     ('"text in a body"', "in a row's body, URL or headers: decoded, in any case; two Chinese characters are enough"),
     *((f"{name}{field.sign}", field.help) for name, field in FIELDS.items()),
     ("a b, a or b, not a, (…)", "both; at least one; the opposite; together"),
