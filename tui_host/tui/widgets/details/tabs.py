@@ -52,9 +52,9 @@ def tabs_of(row: Row | Section | None) -> Sequence[str]:
 def row_with(tab: str, source: SessionSource, name: str) -> Row:
     """Return what is called so, of a call's rows the first with a tab: `LLM 1`, `lab #4`, `1.1.2`; unnamed, the last row with it."""
     rows = rows_named(source, name) if name else reversed(source.ladder.rows)
-    found = next((row for row in rows if tab in tabs_of(row)), None)
-    if found is not None:
-        return found
+    for row in rows:
+        if tab in tabs_of(row):
+            return row
     tabs = ", ".join(tabs_of(rows[0])) if isinstance(rows, Sequence) else ""
     raise UnknownNameError(f"{line(name, 60) or 'the session'} has no {tab}", "", f"it has {tabs}" if tabs else "")
 
