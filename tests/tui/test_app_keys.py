@@ -61,7 +61,10 @@ async def test_each_key_opens_its_screen_and_the_same_key_or_escape_closes_it(ap
     await app.press("a", "?", "escape")
     assert (app.prompt.text, app.app.screen) == ("a?", app.main)
     await app.reach(
-        "ctrl+p", "Search for commands", "f1      Every key and where it works", "d       Show what changed in a request"
+        "ctrl+p",
+        "Search for commands",
+        "f1      Every key and where it works",
+        "d       Show what changed in a request",
     )
     await app.type("promises", "read: promises", "what always holds")
     await app.reach("escape", lambda: app.app.screen is app.main)
