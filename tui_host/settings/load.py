@@ -16,7 +16,7 @@ from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.rules import RULES_FILE, all_rules
 from tui_host.settings.save import STATE_FILE
 from tui_host.settings.schema import BUNDLED, PROTOCOLS, THEMES, ModelRef, Profile, SavedChoices, ServerSpec, Settings
-from tui_host.settings.table_reader import SettingsTable, files_of, is_table, shown_path
+from tui_host.settings.table_reader import SettingsTable, is_table, shown_path
 
 _Value = TypeVar("_Value")
 _Read: TypeAlias = Callable[[str, tables.Mistake], _Value | None]
@@ -121,12 +121,22 @@ class _Files(Frozen):
             table = outer.inner(name)
             if is_table(value):
                 yield name, table
-        for name, path in files_of(self.path.parent / f"{key}.d", self.report):
-            if name in outer.data:
+        folder, written = self.path.parent / f"{key}.d", list[Path]()
+        try:
+            written = sorted(folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            what = f"the folder cannot be read: {error.strerror}"
+            self.report.mistake(shown_path(folder), what, "check its permissions")
+        for path in written:
+            if path.suffix != ".toml" or path.name.startswith(".") or path.is_dir():
+                continue  # editors leave such files
+            if path.stem in outer.data:
                 places = f"{self.config.file} and in {shown_path(path)}"
-                self.report.notices.append(f"{key}.{shown(name)} is defined in {places}: config.toml wins")
+                self.report.notices.append(f"{key}.{shown(path.stem)} is defined in {places}: config.toml wins")
             elif (table := SettingsTable.open(path, self.report, needed=True)).source:
-                yield name, table
+                yield path.stem, table
 
     def servers(self, switches: Mapping[str, bool]) -> tuple[dict[str, ServerSpec], frozenset[str]]:
         """Return the servers as switched, and the keys `servers.NAME.enabled` that the user's own file fixes."""
@@ -147,28 +157,26 @@ class _Start(Frozen):
     files: _Files
     settings: Settings
 
-    def value(
-        self, key: str, typed: str | None, read: _Read[_Value], of_profile: _Value | None = None
-    ) -> _Value | None:
+    def value(self, key: str, typed: str | None, read: _Read[_Value], profiled: _Value | None = None) -> _Value | None:
         """Return what a key begins with: `read` reads its text and tells a mistake in it."""
         config, state = self.files.config, self.files.state
         is_chosen = self.typed.profile is not None or "profile" in config.data
         if typed is not None:
             return read(typed, partial(config.report.mistake, f"--{key}"))
-        if is_chosen and of_profile is not None:
-            return of_profile
+        if is_chosen and profiled is not None:
+            return profiled
         if key in config.data:
             text = config.text(key, config.data[key])
             return None if text is None else read(text, partial(config.mistake, key))
         remembered = state.data.get(key)
         if not isinstance(remembered, str):
-            return of_profile
+            return profiled
 
         def ignored(what: str, remedy: str) -> None:
             state.notice(key, f"ignored, {what} ({remedy})")
 
         value = read(remembered, ignored)
-        return of_profile if value is None else value  # a remembered profile is older than what is remembered beside it
+        return profiled if value is None else value  # a remembered profile is older than what is remembered beside it
 
     def model(self, text: str, mistake: tables.Mistake) -> ModelRef | None:
         return tables.read_model(text, self.settings, mistake, mistake if self.typed.needs_model else None)

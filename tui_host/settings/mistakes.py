@@ -82,6 +82,5 @@ def nearest(name: str, known: Sequence[str], otherwise: str = "") -> str:
 
 def wrong_choice(text: str, choices: Sequence[str]) -> tuple[str, str]:
     """Return what is wrong with a text that is none of the choices, and the remedy."""
-    return f'found "{shown(text)}", expected one of {", ".join(filter(None, choices))}', nearest(
-        text, choices, "write one of them"
-    )
+    what = f'found "{shown(text)}", expected one of {", ".join(filter(None, choices))}'
+    return what, nearest(text, choices, "write one of them")

@@ -46,17 +46,15 @@ def change_rule(folder: Path, rules: Sequence[Rule], rule: Rule, *, is_kept: boo
     """
     path, report = folder / RULES_FILE, Report()
     table = SettingsTable.open(path, report)
-    fields = {key: str(getattr(rule, key)) for key in ("server", "tool", "action", "definition")}
+    row = {key: str(getattr(rule, key)) for key in ("server", "tool", "action", "definition")}
     kept: list[object] = []
     for entry in table.array("rules"):
         is_bound = bool(is_kept and entry.data.get("definition"))
-        if any(
-            entry.data.get(key, "") != value for key, value in fields.items() if key != "definition" or not is_bound
-        ):
+        if any(entry.data.get(key, "") != value for key, value in row.items() if key != "definition" or not is_bound):
             kept.append(entry.data)
     report.raise_if_any()
     if is_kept:
-        kept.append(fields)
+        kept.append(row)
     if not folder.exists():
         ensure_private_dir(folder)
     write_toml(path, {**table.data, "rules": kept})

@@ -147,9 +147,7 @@ class ServerSpec(Frozen):
     url: Template | None = setting(None, doc="the address of a remote server")
     bundled: str | None = setting(None, choices=BUNDLED, doc="the name of a bundled server")
     transport: Transport = setting("stdio", doc="how to connect; http if there is a URL")
-    env: Mapping[str, Template] = setting(
-        {}, only="command or bundled", names="[^=]+", is_secret=True, doc="variables to add"
-    )
+    env: Mapping[str, Template] = setting({}, only="command or bundled", names="[^=]+", is_secret=True, doc="variables")
     headers: Mapping[str, Template] = _headers(only="url")
     enabled: bool = setting(True, doc="whether to connect at start")
     timeout: float = setting(60.0, doc="longest time for a request, in seconds; 0 for no limit")
@@ -223,9 +221,7 @@ class StoreLimits(Frozen):
 class Ui(Frozen):
     """The appearance of the app."""
 
-    theme: str | None = setting(
-        None, choices=(*THEMES, "auto"), doc="the theme; auto and None take the terminal's ground"
-    )
+    theme: str | None = setting(None, choices=(*THEMES, "auto"), doc="the theme; auto and None follow the terminal")
     ascii: bool | None = setting(None, doc="draw with ASCII characters only; None decides by the terminal")
     thinking: Literal["open", "folded"] = setting("folded", doc="whether thinking is shown in full until it is closed")
     notify: Notify = setting("auto", doc="how to call a person who looks elsewhere")

@@ -56,20 +56,6 @@ def read_toml(path: Path, report: Report, *, needed: bool = False) -> tuple[dict
     return {}, ""
 
 
-def files_of(folder: Path, report: Report) -> Iterator[tuple[str, Path]]:
-    """Yield name and path of each `NAME.toml` in a folder, sorted. Other files are skipped: editors leave some."""
-    try:
-        paths = sorted(folder.iterdir())
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        report.mistake(shown_path(folder), f"the folder cannot be read: {error.strerror}", "check its permissions")
-        return
-    for path in paths:
-        if path.suffix == ".toml" and not path.name.startswith(".") and not path.is_dir():
-            yield path.stem, path
-
-
 def shown_path(path: Path) -> str:
     """Return a path as one line for a message: a file's name may contain any character except a slash."""
     return shown(str(path), longest=400)
@@ -99,23 +85,19 @@ def line_of(source: str, path: str) -> int:
 
 _Table = TypeVar("_Table", bound=Frozen)
 
-_DURATION = re.compile(r"(\d{1,9})\s*([smhdw])")
-_SIZE = re.compile(r"(\d{1,9})\s*([KMGT]?)(I?)B", re.IGNORECASE)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+# For each kind of amount: the factor of each unit, and how an amount is written.
+_DURATIONS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_BASES = {"b": 1000, "ib": 1024}
+_SIZES = {prefix + unit: base**power for unit, base in _BASES.items() for power, prefix in enumerate(["", *"kmgt"])}
+UNITS = {"duration": (_DURATIONS, "like 90d, 12h or 30m"), "size": (_SIZES, "like 5GB or 500MB")}
 
 
-def duration_of(text: str) -> float | None:
-    """Parse a duration such as `90d`, `12h` or `30m` into seconds; None if invalid."""
-    match = _DURATION.fullmatch(text)
-    return None if match is None else float(int(match[1]) * _SECONDS[match[2]])
-
-
-def size_of(text: str) -> int | None:
-    """Parse a size such as `5GB` or `500MB` into bytes; None if invalid. `GiB` counts in powers of 1024."""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        return None
-    return int(match[1]) * (1024 if match[3] else 1000) ** " kmgt".index(match[2].lower() or " ")
+def amount_of(text: str, kind: str) -> int | None:
+    """Parse a duration such as `90d` into seconds, or a size such as `5GB` or `5GiB` into bytes; None if invalid."""
+    match = re.fullmatch(r"(\d{1,9})\s*([A-Za-z]+)", text)
+    unit = "" if match is None else match[2]
+    factor = UNITS[kind][0].get(unit.lower() if kind == "size" else unit)
+    return None if match is None or factor is None else int(match[1]) * factor
 
 
 @lru_cache
@@ -175,12 +157,13 @@ class SettingsTable(Frozen):
 
     def mistake(self, key: str, what: str, remedy: str) -> None:
         """Report a mistake in the value of a key; an empty key stands for the table."""
-        where, line = self._where(key), line_of(self.source, self._path(key))
+        path, line = self._path(key), line_of(self.source, self._path(key))
+        where = ": ".join(filter(None, (self.file, path)))
         self.report.mistake(f"{where}, line {line}" if line else where, what, remedy)
 
     def notice(self, key: str, text: str) -> None:
         """Add a warning about the value of a key."""
-        self.report.notices.append(f"{self._where(key)}: {text}")
+        self.report.notices.append(": ".join(filter(None, (self.file, self._path(key), text))))
 
     def inner(self, key: str) -> SettingsTable:
         """Return an inner table, empty if the key is missing; a value of another kind is a mistake."""
@@ -264,10 +247,8 @@ class SettingsTable(Frozen):
         wanted, remedy = "true or false", "write it without quotes"
         read: object = value if kind is bool and isinstance(value, bool) else None
         if unit:
-            wanted = f"a {unit}"
-            remedy = f"write it in quotes, like {'90d, 12h or 30m' if unit == 'duration' else '5GB or 500MB'}"
-            convert = duration_of if unit == "duration" else size_of
-            read = convert(value) if isinstance(value, str) else None
+            wanted, remedy = f"a {unit}", f"write it in quotes, {UNITS[unit][1]}"
+            read = amount_of(value, unit) if isinstance(value, str) else None
         elif kind is not bool:
             wanted = "an integer" if kind is int else "a number"
             wanted += f", {low:g} or more" if high == LARGEST_NUMBER else f", {low:g} to {high:g}"
@@ -280,9 +261,6 @@ class SettingsTable(Frozen):
         if read is None:
             self.mistake(key, f"{found(value, shows=True)}, expected {wanted}", remedy)
         return read
-
-    def _where(self, key: str) -> str:
-        return ": ".join(filter(None, (self.file, self._path(key))))
 
     def _path(self, key: str) -> str:
         written = key if not key or _BARE_KEY.fullmatch(key) else f'"{shown(key)}"'  # as TOML demands

@@ -50,7 +50,13 @@ async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: S
         # One that is switched off (nohup) stays off in the command too.
         heeded = [number for number in PASSED if signal.getsignal(number) is not signal.SIG_IGN]
         with anyio.open_signal_receiver(signal.SIGCHLD, *heeded) as signals:
-            process = _start(command, variables)
+            try:
+                process = os.posix_spawnp(command[0], tuple(command), variables, setsigdef=IGNORED_BY_PYTHON)  # noqa: ASYNC221 - at once
+            except (OSError, ValueError) as error:
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                raise TuiHostError(
+                    f"cannot be started: {why}", command[0], "install it, or give its full path"
+                ) from error
             async for number in signals:
                 if number == signal.SIGCHLD:
                     changed, status = os.waitpid(process, os.WNOHANG | os.WUNTRACED)  # noqa: ASYNC222 - at once
@@ -62,15 +68,6 @@ async def run_host(command: Sequence[str], variables: Mapping[str, str], taps: S
                     with suppress(ProcessLookupError):
                         os.kill(process, number)
     raise AssertionError("signals end")
-
-
-def _start(command: Sequence[str], variables: Mapping[str, str]) -> int:
-    """Start the command in this process group; returns its process."""
-    try:
-        return os.posix_spawnp(command[0], tuple(command), variables, setsigdef=IGNORED_BY_PYTHON)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise TuiHostError(f"cannot be started: {why}", command[0], "install it, or give its full path") from error
 
 
 def _is_foreground() -> bool:

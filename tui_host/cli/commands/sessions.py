@@ -7,6 +7,7 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,7 @@ from tui_host.infer.stories import Stories, TapStory
 from tui_host.infer.story_reader import WholeStory, exported_session, link_by_hand
 from tui_host.opening.importing import import_files
 from tui_host.settings.paths import DATABASE
-from tui_host.settings.table_reader import duration_of, size_of
+from tui_host.settings.table_reader import amount_of
 
 if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
@@ -101,8 +102,8 @@ def add(parser: options.CommandParser) -> None:
         case "import":
             options.files(parser, "file to read, - for standard input")
         case "prune":
-            age = options.checked(duration_of, "a duration, such as 90d, 12h or 30m")
-            size = options.checked(size_of, "a size, such as 5GB or 500MB")
+            age = options.checked(partial(amount_of, kind="duration"), "a duration, such as 90d, 12h or 30m")
+            size = options.checked(partial(amount_of, kind="size"), "a size, such as 5GB or 500MB")
             parser.option("--older-than", "TIME", "delete sessions unchanged for this long, such as 90d", age)
             parser.option("--max", "SIZE", "delete until the rest takes no more than this, such as 5GB", size)
             parser.flag("--dry-run", "only list what would be deleted")

@@ -30,12 +30,6 @@ class HostFile:
             what = f"not UTF-8: byte 0x{self.data[error.start]:02x}"
             raise SettingsError(what, shown_path(self.path), "save the file as UTF-8") from None
 
-    @property
-    def backup(self) -> Path:
-        """The path of the backup, which may not exist."""
-        real = self.path.resolve()  # a link often leads to a folder of dotfiles, which is where the file is kept
-        return real.with_name(f"{real.name}{BACKUP}")
-
 
 def read(path: Path) -> HostFile:
     """Read a whole configuration file, or raise a `SettingsError`."""
@@ -53,7 +47,8 @@ def replace_content(file: HostFile, data: bytes, untapped: bytes) -> Path | None
     if not file.mode & stat.S_IWUSR:  # renaming a file over it would succeed for anyone who may write in the folder
         remedy = "edit its source, or make it writable; nothing was written"
         raise SettingsError("read-only", shown_path(file.path), remedy)
-    backup = file.backup
+    real = file.path.resolve()  # a link often leads to a folder of dotfiles, which is where the file is kept
+    backup = real.with_name(f"{real.name}{BACKUP}")
     kept = backup.read_bytes() if backup.is_file() else None
     if kept is None or kept not in (untapped, data):  # an unedited file's backup is the file before all taps
         write_private(backup, file.data)

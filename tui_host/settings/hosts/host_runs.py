@@ -258,19 +258,18 @@ def _cline(start: HostStart) -> Override:
     Its hub is not used: that is a process of its own, which would outlive the run with the run's files, or began without them.
     """
     places = {f"{{cline}}/settings/{file}": variable for file, variable in _FILES_OF_CLINE.items()}
-    providers, servers = (start.read(*place) for place in places.items())
+    providers, listed = (start.read(*place) for place in places.items())
+    servers = table_at(listed, "mcpServers")
     name = start.option("-P", "--provider") or _text_at(providers, "lastUsedProvider")
     settings = table_at(providers, "providers", name, "settings")
     url = _text_at(settings, "baseUrl") or _OF_CLINE.get(name, "")
     if not settings.get("apiKey") and name != "ollama":
         url = ""
     addresses = start.tap_models({name: url} if url else {})
-    tapped = start.tap_servers(table_at(servers, "mcpServers"))
+    tapped = start.tap_servers(servers)
     copied: Table = {"providers": {name: {"settings": {"baseUrl": addresses.get(name)}}}}
     files = {"providers.json": _merged(providers, copied)} if addresses else {}
-    files |= (
-        {"cline_mcp_settings.json": {"mcpServers": {**table_at(servers, "mcpServers"), **tapped}}} if tapped else {}
-    )
+    files |= {"cline_mcp_settings.json": {"mcpServers": {**servers, **tapped}}} if tapped else {}
     return Override(
         variables={
             "CLINE_SESSION_BACKEND_MODE": "local",
