@@ -140,14 +140,10 @@ def _end_in_order() -> None:
 
 def overrides(args: Namespace) -> Overrides:
     """Return the typed options in the form that the settings take."""
+    from tui_host.cli.typed_server import typed_server
     from tui_host.settings.load import Overrides
-    from tui_host.settings.tables import server_from_arguments
 
-    only = None
-    if args.server and args.command != "servers add":
-        only = server_from_arguments(
-            args.server[0] if "://" in args.server[0] and len(args.server) == 1 else args.server
-        )
+    only = typed_server(args.server) if args.server and args.command != "servers add" else None
     return Overrides(
         config=args.config,
         data_dir=args.data_dir,

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.settings.reading import mode
+from tui_host.cli.typed_server import typed_server
 from tui_host.errors import SettingsError
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.schema import Template
-from tui_host.settings.tables import server_from_arguments
 from tui_host.settings.urls import check_url, parts_of
 
 LOOPBACK = "localhost LOCALHOST localhost. 127.0.0.1 127.9.9.9 [::1] [::ffff:127.0.0.1]"
@@ -33,8 +33,8 @@ def test_what_is_no_url_is_refused_even_where_http_is_allowed_and_an_error_shows
     for url in ("", "e.example", "ftp://e.example", "https://", "https:///x", "https://e.example:0/"):
         with pytest.raises(SettingsError, match="URL"):
             check_url(url, allow_http=True)
-        with pytest.raises(SettingsError):
-            server_from_arguments(url)
+    with pytest.raises(SettingsError, match="URL"):
+        typed_server(["ftp://e.example"])
     with pytest.raises(SettingsError, match=r"http://e\.example:81 ") as caught:
         check_url("http://user:canary@e.example:81/canary?key=canary#canary", allow_http=False)
     assert "canary" not in str(caught.value)
@@ -51,18 +51,18 @@ def test_a_command_or_a_url_names_its_server() -> None:
         (["python"], "python"),
         (["时间"], "时间"),
     ):
-        spec = server_from_arguments(words)
+        spec = typed_server(words)
         assert (spec.name, spec.transport, spec.command) == (name, "stdio", Template(text=words[0], literal=True))
         assert [argument.text for argument in spec.args] == words[1:]
     for wrong in ([], [""]):
         with pytest.raises(SettingsError):
-            server_from_arguments(wrong)
+            typed_server(wrong)
     for url, name, transport in (
         ("https://docs.example/mcp", "docs-example", "http"),
         ("http://127.0.0.1:8000/mcp", "127-0-0-1-8000", "http"),
         ("http://[::1]:9/sse", "1-9", "sse"),
     ):
-        spec = server_from_arguments(url)
+        spec = typed_server([url])
         assert (spec.name, spec.transport, spec.url) == (name, transport, Template(text=url, literal=True))
 
 

@@ -1,4 +1,4 @@
-"""Finds credentials by their position: in URLs and headers, in commands, which it masks, and in environment variables."""
+"""Finds credentials by their position: in URLs and headers, in commands, and in environment variables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, pieces, sensitivity
+from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, sensitivity
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 # A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows.
@@ -46,15 +46,6 @@ _PART = re.compile(r'([\w.-]+)=(?!=*(?:[\s,;&]|$))(?:"([^"]*)"|([^\s,;&"]+))')
 # A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names.
 _WORKING = frozenset(("PWD", "OLDPWD"))
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
-HIDDEN = "•••"
-
-# An argument may be a program of many lines: each pattern scans a part only a few times.
-_OPTION = re.compile(r"-{1,2}[\w.-]+")
-_ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
-_SCHEME = re.compile(r"(?<=bearer )\S.*|(?<=basic )\S.*", re.IGNORECASE | re.DOTALL)
-_SHOWN = re.compile(r"(?:(?:bearer|basic)\s+)?\$\{?[\w:.-]+\}?", re.IGNORECASE)
-# A long word of letters and digits counts as a key: names of options and packages are shorter. `eyJ` begins a signed token.
-_LONG = re.compile(r"eyJ[\w.-]{12,}|(?=[\w+=]*[A-Za-z])(?=[\w+=]*\d)[\w+=]{24,}", re.ASCII)
 
 
 class CredentialSpan(NamedTuple):
@@ -178,28 +169,3 @@ def _given(name: str, value: str, place: Place = "setting") -> Iterator[tuple[st
 
 def _tells(value: str) -> bool:
     return is_telling(value) and not value.isdigit()
-
-
-def hide(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words of a command with likely secrets masked. References such as `${API_KEY}` stay."""
-    is_value = False
-    for word in words:
-        if is_value and not word.startswith("-"):
-            yield _hidden(word)
-            is_value = False
-            continue
-        is_value = _OPTION.fullmatch(word) is not None and sensitivity(word) != "none"
-        left = word
-        for start, end, _ in sorted(in_url(word), reverse=True):
-            left = f"{left[:start]}{_hidden(left[start:end])}{left[end:]}"
-        if "://" not in left:
-            names = (match for match in _ASSIGNED.finditer(left) if sensitivity(match[1]) != "none")
-            if (secret := next(names, None)) is not None:
-                left = left[: secret.end()] + _hidden(left[secret.end() :])
-            left = _SCHEME.sub(lambda match: _hidden(match[0]), left)
-        left = "".join(HIDDEN if is_key else piece for piece, is_key in pieces(left))
-        yield _LONG.sub(HIDDEN, left)
-
-
-def _hidden(text: str) -> str:
-    return text if _SHOWN.fullmatch(text) else HIDDEN

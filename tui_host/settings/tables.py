@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TypeAlias
 
 from tui_host.errors import SettingsError
@@ -17,7 +17,7 @@ from tui_host.settings.presets import PRESETS
 from tui_host.settings.save import save_switches, write_toml
 from tui_host.settings.schema import ModelRef, Profile, Provider, ServerSpec, Settings, Template
 from tui_host.settings.table_reader import SettingsTable, shown_path
-from tui_host.settings.urls import check_url, split
+from tui_host.settings.urls import check_url
 
 Mistake: TypeAlias = Callable[[str, str], None]  # takes what is wrong with a value, and the remedy
 _PATHS_OF_DIALECTS = re.compile(r"/(?:chat/completions|responses|messages|completions|api/chat|v1beta/models)$")
@@ -152,35 +152,6 @@ def pattern_of(name: str) -> str:
 
 
 FOLDER = "servers.d"
-# Programs that start another program, whose name is an argument.
-_LAUNCHERS = frozenset(["uvx", "npx", "bunx", "pipx", "uv", "npm", "bun", "deno", "node", "python", "run", "exec"])
-
-
-def server_from_arguments(url_or_command: Sequence[str] | str) -> ServerSpec:
-    """Return the server of `tui-host URL` or `tui-host -- COMMAND…`, used literally, under a name made from it."""
-    if isinstance(url_or_command, str):
-        check_url(url_or_command, allow_http=True, where="URL")
-        parts = split(url_or_command)
-        return ServerSpec(
-            name=server_name(parts.netloc.rpartition("@")[2].lower()),
-            transport="sse" if parts.path.rstrip("/").endswith("/sse") else "http",
-            url=Template(text=url_or_command, literal=True),
-            allow_http=True,  # whoever types a URL sees its scheme
-        )
-    command, *args = url_or_command or ("",)
-    if not command:
-        raise SettingsError("no program given", "COMMAND", "write tui-host -- PROGRAM ARGUMENTS")
-    program = PurePath(command).name
-    for word in url_or_command:  # it is named by the program, or by what a launcher such as `npx` starts
-        stem = re.sub(r"(?<=.)@[^@]*$|\.(?:py|js|mjs|cjs|ts|sh|exe)$", "", PurePath(word).name)
-        if stem and not word.startswith("-") and re.sub(r"[\d.]+$", "", stem) not in _LAUNCHERS:
-            program = stem
-            break
-    return ServerSpec(
-        name=server_name(program),
-        command=Template(text=command, literal=True),
-        args=tuple(Template(text=argument, literal=True) for argument in args),
-    )
 
 
 def server_name(text: str) -> str:
