@@ -120,8 +120,8 @@ class ModelScreen(Browse):
         listed: dict[str, Choice] = {}
         groups = {"Model": self._models(), "Profile": profiles, "Tool protocol": protocols}
         for heading, entries in (groups | {"Options": self._options(), "Keys": stored}).items():
-            found = [entry for entry in entries if words == heading.casefold() or words in entry.words.casefold()]
-            for number, choice in enumerate(found):
+            matching = [entry for entry in entries if words == heading.casefold() or words in entry.words.casefold()]
+            for number, choice in enumerate(matching):
                 before = f"{heading if not number else '':<{_GROUP}}"
                 listed[f"{heading} {choice.words}"] = replace(choice, before=before)
         return listed
@@ -225,7 +225,7 @@ class ModelScreen(Browse):
 
     def _models(self) -> Iterator[Choice]:
         """Yield the models, those without a key last; a provider that has none to name stands with its own name."""
-        host, session, found = self._host, self._session, dict[str, str]()
+        host, session, states = self._host, self._session, dict[str, str]()
         providers = host.settings.providers
         for name, provider in sorted(providers.items(), key=lambda pair: self._lacks(pair[1])):
             variable, answer = provider.key_variable or "", host.reported.get(name)
@@ -243,13 +243,13 @@ class ModelScreen(Browse):
             if words:  # else it would run on this machine, and does not
                 models = [provider.default_model, *provider.models]
                 models += host.reported[name].models if name in host.reported else ()
-                found |= dict.fromkeys([f"{name}/{model}" for model in models if model] or [f"{name}/"], words)
-        if str(session.model) not in found:
-            found = {str(session.model): "chosen by name"} | found
+                states |= dict.fromkeys([f"{name}/{model}" for model in models if model] or [f"{name}/"], words)
+        if str(session.model) not in states:
+            states = {str(session.model): "chosen by name"} | states
         name, _, typed = self.typed.partition("/")
         if typed and name in providers:
-            found.setdefault(self.typed, _TYPED)
-        for whole, words in found.items():
+            states.setdefault(self.typed, _TYPED)
+        for whole, words in states.items():
             name, _, model = whole.partition("/")
             take: Callable[[], object] = partial(self._ask, f"{name}/", name)
             if model:

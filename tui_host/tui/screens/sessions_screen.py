@@ -240,8 +240,8 @@ class SessionsScreen(Browse):
             return
         with self.telling():
             async with self._looking:
-                known = Stories(store)
-                change = partial(known.part, name, whole) if whole else partial(known.join, name, above[-1])
+                links = Stories(store)
+                change = partial(links.part, name, whole) if whole else partial(links.join, name, above[-1])
                 story = await asyncio.to_thread(change)
             await self._read(self._words)
             self.list_again(story.id)
