@@ -50,9 +50,7 @@ def decorators_of(file: str, name: str) -> list[str] | None:
     """The decorators of a test as they are written, with the marks of its module. None if there is no such test."""
     path = ROOT / file
     module = ast.parse(path.read_text("utf-8")) if path.exists() else ast.Module([], [])
-    marks = [
-        ast.unparse(node) for node in module.body if isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node)
-    ]
+    marks = [ast.unparse(it) for it in module.body if isinstance(it, ast.Assign) and "pytestmark" in ast.unparse(it)]
     for node in module.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             return marks + [ast.unparse(decorator) for decorator in node.decorator_list]

@@ -43,11 +43,9 @@ def frame(
     direction: Direction = "out",
 ) -> Record:
     """A frame on a stdio server's connection, in a turn if a session is given."""
-    place = Place(session=session, turn=turn, step=1) if session else Place()
+    at = Place(session=session, turn=turn, step=1) if session else Place()
     peer = connection.partition("#")[0]
-    return Record(
-        wire="mcp", kind="frame", peer=peer, direction=direction, place=place, connection=connection, data=data
-    )
+    return Record(wire="mcp", kind="frame", peer=peer, direction=direction, place=at, connection=connection, data=data)
 
 
 def llm(

@@ -43,9 +43,8 @@ class Wires(Kept):
         self.append(replace(draft, connection=f"{server}#1", place=seen.place))
 
     def line(self, text: bytes, server: str = "math") -> None:
-        self.append(
-            Record(wire="stderr", kind="line", peer=server, connection=f"{server}#1", direction="in", data=text + b"\n")
-        )
+        draft = Record(wire="stderr", kind="line", peer=server, connection=f"{server}#1", direction="in")
+        self.append(replace(draft, data=text + b"\n"))
 
     def link(
         self, relation: Relation, call: str, exchange: ObservedExchange | None = None, seq: int | None = None

@@ -95,7 +95,7 @@ def kept_of(store: Store, session: str) -> list[bytes]:
 
 def save(
     store: Store,
-    session: str,
+    name: str,
     *,
     title: str = "",
     draft: str = "unsent",
@@ -105,11 +105,9 @@ def save(
 ) -> None:
     """Save a session with an unsent draft, and a message a turn."""
     of_model = "demo/openai", "native"
-    store.sessions.save(
-        SessionInfo(session, title or f"title of {session}", source, 1, updated, 0, *of_model, draft=draft)
-    )
+    store.sessions.save(SessionInfo(name, title or f"title of {name}", source, 1, updated, 0, *of_model, draft=draft))
     for turn in range(1, turns + 1):
-        store.sessions.save_message(session, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
+        store.sessions.save_message(name, turn - 1, turn=turn, text=json.dumps({"turn": turn}), time_ns=updated)
 
 
 def settle(store: Store) -> None:

@@ -83,12 +83,10 @@ def calls_of(ended: Ended) -> list[dict[str, JSON]]:
 
 
 @contextmanager
-def desk(
-    program: Programs, folder: Path, *answers: Answer, servers: str = NO_SERVER, more: str = ""
-) -> Generator[Desk]:
+def desk(program: Programs, at: Path, *answers: Answer, servers: str = NO_SERVER, more: str = "") -> Generator[Desk]:
     """A desk in this folder, for its configuration and data."""
     # The provider says `answers` one after the other; `servers` are their tables, `more` what else stands in the configuration.
     with peer_in_thread(*answers) as found:
         own = f'[providers.mine]\nbase_url = "{found.url}"\napi_key = "${{MY_KEY}}"\n'
-        (folder / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = 240\n')
-        yield Desk(program=program, provider=found, folder=folder)
+        (at / "config.toml").write_text(f'model = "mine/m"\n{own}{servers}{more}[limits]\nconnect_wait = 240\n')
+        yield Desk(program=program, provider=found, folder=at)

@@ -58,10 +58,8 @@ def a_chat(text: str = ANSWER) -> Conversation:
 
 
 @asynccontextmanager
-async def in_chat(
-    chat: Conversation, size: tuple[int, int] = (60, 40)
-) -> AsyncGenerator[tuple[Transcript, Pilot[None]]]:
-    async with at_work(Chat(chat), size) as (app, pilot):
+async def in_chat(of: Conversation, size: tuple[int, int] = (60, 40)) -> AsyncGenerator[tuple[Transcript, Pilot[None]]]:
+    async with at_work(Chat(of), size) as (app, pilot):
         await settled(pilot, app.view)
         yield app.view, pilot
 
