@@ -280,11 +280,8 @@ def test_nothing_foreign_acts_on_a_terminal(program: Programs, tmp_path: Path) -
         ended = typed(place, "y\n", "y\n")
         assert ended.text.count("Approve loud.") == 2
         # What is for people is so in a pipe too, whose other end may be a terminal.
-        on_terminals = (
-            ("servers", "check"),
-            ("sessions", "show", "last"),
-            ("sessions", "export", "last", "--format", "markdown"),
-        )
+        commands = ("servers check", "sessions show last", "sessions export last --format markdown")
+        on_terminals = [command.split() for command in commands]
         screens = [place.start(*words, terminal=True).wait().out for words in on_terminals]
         screens += [place.run(*words).out for words in on_terminals]
         screens.append(ended.out)

@@ -58,11 +58,8 @@ def test_a_result_that_does_not_fit_the_output_schema_is_told(place: Desk) -> No
 
 
 def test_a_resource_is_printed_exactly_and_a_prompt_filled_in(place: Desk) -> None:
-    for words, out in (
-        (("read", "own", "note://one"), b"note"),
-        (("prompt", "own", "greet", "name=Ann"), b"user: hello Ann\n"),
-    ):
-        ended = place.run(*words)
+    for words, out in (("read own note://one", b"note"), ("prompt own greet name=Ann", b"user: hello Ann\n")):
+        ended = place.run(*words.split())
         assert (ended.code, ended.out) == (0, out)
 
 

@@ -88,34 +88,22 @@ LOOKS = tool(
     annotations={"title": said("hint"), "readOnlyHint": True},
 )
 LINK = {"type": "resource_link", "uri": "http://x/" + said("uri"), "name": said("link")}
+HELLO = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {"listChanged": False}, "logging": dict[str, str]()},
+    "serverInfo": {"name": said("server"), "version": said("version"), "title": said("server title")},
+    "instructions": said("instructions"),
+}
+SEEN = {"content": [{"type": "text", "text": said("result")}, LINK], "structuredContent": {said("key"): said("value")}}
 NOISY: Mapping[str, object] = {
     "at start": [complaint("starting")],
     "on": {
-        "initialize": [
-            {
-                "result": {
-                    "protocolVersion": "2025-11-25",
-                    "capabilities": {"tools": {"listChanged": False}, "logging": dict[str, str]()},
-                    "serverInfo": {"name": said("server"), "version": said("version"), "title": said("server title")},
-                    "instructions": said("instructions"),
-                }
-            }
-        ],
+        "initialize": [{"result": HELLO}],
         "tools/list": [
             complaint("listing"),
             {"result": {"tools": [LOOKS, tool(said("name"), description="named badly")]}},
         ],
-        "tools/call": [
-            complaint("calling"),
-            {"log": said("log")},
-            {"line": said("junk")},
-            {
-                "result": {
-                    "content": [{"type": "text", "text": said("result")}, LINK],
-                    "structuredContent": {said("key"): said("value")},
-                }
-            },
-        ],
+        "tools/call": [complaint("calling"), {"log": said("log")}, {"line": said("junk")}, {"result": SEEN}],
         "server/discover": [{"error": {"code": -32601, "message": said("error"), "data": said("data")}}],
     },
 }
