@@ -141,36 +141,23 @@ def words_of(names: Sequence[str]) -> Mapping[str, Words]:
     listed = "\n\n".join(f"Tool: {name}\nDescription: It does.\nArguments:" for name in names)
     quoted = json.dumps
     return {
-        "cline": Words(
-            _CLINE,
-            _use,
-            _used,
-            asks=_tagged,
+        "cline": Words(_CLINE, _use, _used, asks=_tagged,
             ends=lambda text: f"<attempt_completion>\n<result>\n{text}\n</result>\n</attempt_completion>",
-            behind=_DETAILS,
-        ),
+            behind=_DETAILS),
         "cherry": _cherry(
             lambda call, text: (
                 f"<tool_use_result>\n  <name>{call.name}</name>\n  <result>{text}</result>\n</tool_use_result>"
             )
         ),
         "older cherry": _cherry(lambda call, text: f"Here is the result of mcp tool use `{call.name}`:\n\n{text}"),
-        "json": Words(
-            f'{listed}\n\nRespond with:\n{{"tool": "tool-name", "arguments": {{"name": "value"}}}}\n',
+        "json": Words(f'{listed}\n\nRespond with:\n{{"tool": "tool-name", "arguments": {{"name": "value"}}}}\n',
             lambda call: f'{{"tool": {quoted(call.name)}, "arguments": {call.text}}}',
-            lambda _, text: f"Tool execution result: {text}",
-        ),
-        "function": Words(
-            f'{listed}\n\nRespond with:\n{{"function": "name", "parameters": {{"name": "value"}}}}\n',
+            lambda _, text: f"Tool execution result: {text}"),
+        "function": Words(f'{listed}\n\nRespond with:\n{{"function": "name", "parameters": {{"name": "value"}}}}\n',
             lambda call: f'{{"function": {quoted(call.name)}, "parameters": {call.text}}}',
-            lambda call, text: f"Tool result for {call.name}:\n{text}",
-        ),
-        "react": Words(
-            _REACT,
-            lambda call: f"Thought: I need it.\nAction: {call.name}\nAction Input: {call.text}",
-            lambda _, text: f"Observation: {text}",
-            ends=lambda text: f"Thought: I know.\nFinal Answer: {text}",
-        ),
+            lambda call, text: f"Tool result for {call.name}:\n{text}"),
+        "react": Words(_REACT, lambda call: f"Thought: I need it.\nAction: {call.name}\nAction Input: {call.text}",
+            lambda _, text: f"Observation: {text}", ends=lambda text: f"Thought: I know.\nFinal Answer: {text}"),
         "hermes": Words(
             _HERMES,
             lambda call: f'<tool_call>\n{{"name": {quoted(call.name)}, "arguments": {call.text}}}\n</tool_call>',
@@ -180,7 +167,7 @@ def words_of(names: Sequence[str]) -> Mapping[str, Words]:
             ),
             several="\n",
         ),
-    }
+    }  # fmt: skip
 
 
 NAMES: Sequence[str] = (*DIALECTS, *words_of(()))

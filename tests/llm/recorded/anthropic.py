@@ -115,11 +115,7 @@ RECORDED = Recorded(
     parallel=wants(MIXED),
     thinking=wants(
         *(thought(0), opened(1, REDACTED), closed(1), thought(2, "", "Third"), words(3), call(4, IDS[0], WEATHER)),
-        ids=IDS[:1],
-        text=TEXT,
-        thinking=THOUGHT,
-        echoes=tuple(map(compact, (THINKING, REDACTED, THIRD))),
-    ),
+        ids=IDS[:1], text=TEXT, thinking=THOUGHT, echoes=tuple(map(compact, (THINKING, REDACTED, THIRD)))),
     usage=replace(
         ended("end_turn"),
         body=began(COUNTS)
@@ -130,8 +126,7 @@ RECORDED = Recorded(
         usage=replace(BEFORE, output_total=48, reasoning=16),
     ),
     failing=failing(
-        began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}})
-    ),
+        began() + words() + named({"type": "error", "error": {"type": "overloaded_error", "message": "it broke"}})),
     whole=replace(asking(whole(), "tool_use", ids=IDS, text=TEXT), usage=replace(BEFORE, output_total=1)),
     ends={
         "max_tokens": ended("max_tokens", "length"),
@@ -149,16 +144,11 @@ RECORDED = Recorded(
         "index always 0": wants(words(0), call(0, "a", WEATHER), call(0, "b", TIME), ids=("a", "b"), text=TEXT),
         "no ids": wants(call(0, "", WEATHER), call(1, "", TIME), ids=("", "")),
         "one id for both": wants(call(0, "a", WEATHER), call(1, "a", TIME), ids=("a", "a")),
-        "blocks and events of tomorrow": wants(
-            named({"type": "message_dream", "dream": 1}),
-            opened(0, {"type": "dream", "dream": 1}) + more(0, "dream_delta", "dream", "x") + closed(0),
-            words(1),
-            call(2, "a", WEATHER),
-            ids=("a",),
-            text=TEXT,
-        ),
+        "blocks and events of tomorrow": wants(named({"type": "message_dream", "dream": 1}),
+            opened(0, {"type": "dream", "dream": 1}) + more(0, "dream_delta", "dream", "x") + closed(0), words(1),
+            call(2, "a", WEATHER), ids=("a",), text=TEXT),
         "[DONE]": Case(body=began() + words() + b"data: [DONE]\n\n", text=TEXT, vendor="[DONE]"),
     },
     models=b'{"data":[{"type":"model","id":"model-a","display_name":"A"},{"type":"model","id":"model-b"}],"has_more":false}',
     refusal=b'{"type":"error","error":{"type":"not_found_error","message":"no such model"},"request_id":"req_1"}',
-)
+)  # fmt: skip

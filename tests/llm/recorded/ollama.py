@@ -56,42 +56,28 @@ RECORDED = Recorded(
     text=ended("stop"),
     tools=wants(words(), asked((IDS[0], WEATHER)), ids=IDS[:1], said=TEXT),
     parallel=wants(asked((IDS[0], WEATHER), (IDS[1], TIME)), ids=IDS),
-    thinking=wants(
-        line(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
-        line(b'"content": "", "thinking": ' + text(THOUGHT[4:])),
-        words(),
-        asked((IDS[0], WEATHER)),
-        ids=IDS[:1],
-        said=TEXT,
-        thinking=THOUGHT,
-        echoes=(b'"thinking":' + text(THOUGHT),),
-    ),
+    thinking=wants(line(b'"content": "", "thinking": ' + text(THOUGHT[:4])),
+        line(b'"content": "", "thinking": ' + text(THOUGHT[4:])), words(), asked((IDS[0], WEATHER)), ids=IDS[:1],
+        said=TEXT, thinking=THOUGHT, echoes=(b'"thinking":' + text(THOUGHT),)),
     usage=Case(body=words() + done(**TIMES), text=TEXT, vendor="stop", usage=USED),
     failing=failing(words() + b'{"error": "it broke", "status": 500}\n'),
     whole=replace(
-        asking(
-            asked((IDS[0], WEATHER), (IDS[1], TIME), said=TEXT, done_reason="stop", done=True, **TIMES).rstrip(),
-            "stop",
-            ids=IDS,
-            text=TEXT,
-        ),
+        asking(asked((IDS[0], WEATHER), (IDS[1], TIME), said=TEXT, done_reason="stop", done=True, **TIMES).rstrip(),
+            "stop", ids=IDS, text=TEXT),
         usage=USED,
     ),
-    ends={
-        "length": ended("length", "length"),
-        "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done"),
-    },
+    ends={"length": ended("length", "length"),
+        "without a reason": Case(body=words() + done(None), text=TEXT, vendor="done")},
     odd={
         "no arguments": wants(asked(("", (NOW[0], ""))), ids=("",), calls=((NOW[0], ""),)),
         "index always 0, one call a line": wants(asked(BOTH[0]), asked(BOTH[1])),
         "no ids": wants(asked(*BOTH)),
         "one id for both": wants(asked(("a", WEATHER), ("a", TIME)), ids=("a", "a")),
         "arguments as text": wants(asked(("", (WEATHER[0], text(WEATHER[1]).decode())), ("", TIME))),
-        "thinking between tags": replace(
-            ended("stop"), body=words("<think>", THOUGHT, "</think>") + words() + done(), thinking=THOUGHT
-        ),
+        "thinking between tags": replace(ended("stop"), body=words("<think>", THOUGHT, "</think>") + words() + done(),
+            thinking=THOUGHT),
         "calls and the end in one line": asking(asked(BOTH[0], done=True), "done", ids=("",)),
     },
     models=b'{"models":[{"name":"model-a","model":"model-a","size":1,"details":{}},{"name":"model-b","model":"model-b"}]}',
     refusal=b'{"error":"no such model"}',
-)
+)  # fmt: skip

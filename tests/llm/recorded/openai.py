@@ -45,21 +45,14 @@ RECORDED = Recorded(
     text=ended("stop"),
     tools=wants(SAID, ASKED, ids=IDS[:1], said=TEXT),
     parallel=wants(BOTH),
-    thinking=replace(
-        wants(chunk({"reasoning_content": THOUGHT}), SAID, ASKED, ids=IDS[:1], said=TEXT),
-        thinking=THOUGHT,
-        echoes=(b'"reasoning_content":' + text(THOUGHT),),
-    ),
-    usage=replace(
-        ended("stop"),
-        body=SAID + chunk(finish="stop") + event({"choices": [], **bodies.OpenAI.usage(TOLD)}) + DONE,
-        usage=USED,
-    ),
+    thinking=replace(wants(chunk({"reasoning_content": THOUGHT}), SAID, ASKED, ids=IDS[:1], said=TEXT),
+        thinking=THOUGHT, echoes=(b'"reasoning_content":' + text(THOUGHT),)),
+    usage=replace(ended("stop"),
+        body=SAID + chunk(finish="stop") + event({"choices": [], **bodies.OpenAI.usage(TOLD)}) + DONE, usage=USED),
     failing=failing(SAID + event({"error": {"message": "it broke", "type": "server_error", "code": None}})),
     whole=replace(
         asking(bodies.OpenAI().whole(bodies.Answer(TEXT, BOTH_WHOLE, usage=TOLD)), "tool_calls", ids=IDS, text=TEXT),
-        usage=USED,
-    ),
+        usage=USED),
     ends={
         "length": ended("length", "length"),
         "content_filter": ended("content_filter", "refused"),
@@ -74,4 +67,4 @@ RECORDED = Recorded(
     odd={"no arguments": wants(calls(piece((NOW[0], ""), IDS[0], 0)), ids=IDS[:1], calls=((NOW[0], ""),))},
     models=b'{"object":"list","data":[{"id":"model-a","object":"model"},{"id":"model-b","object":"model"}]}',
     refusal=b'{"error":{"message":"no such model","type":"invalid_request_error","code":"model_not_found"}}',
-)
+)  # fmt: skip
