@@ -414,7 +414,7 @@ async def test_help_begins_where_one_was_lists_every_key_and_opens_each_document
     wanted |= {f" {key} " for action in ACTIONS if (key := key_of(action.key or action.name))}
 
     def missing() -> set[str]:
-        text = "\n".join(view.strip_at(number).text for number in range(view.line_count()))
+        text = "\n".join(view.draw(number).text for number in range(view.line_count()))
         return {words for words in wanted if words not in text}
 
     await app.until(lambda: not missing())

@@ -52,13 +52,6 @@ class Ground(NamedTuple):
     behind: Color  # the background that filters mix with
     filters: tuple[LineFilter, ...]  # the app's filters for every line, in order
 
-    def lay(self, strip: Strip) -> Strip:
-        """Lay a line on the ground without Textual's strip caches, which leave reference cycles."""
-        if strip.cell_length > self.width:
-            strip = strip.crop(0, self.width)
-        segments = [*strip, Segment(" " * (self.width - strip.cell_length))]
-        return Strip(Segment.apply_style(segments, self.base), self.width)
-
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Lines drawn on demand. Subclasses define `draw`, and call `redraw` with the number of lines, or `changed`.
@@ -137,7 +130,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         self._finished: dict[tuple[object, ...], Strip] = {}  # painted lines by what they look like
         self._ground: Ground | None = None
         self._thumb = (0, 0, 0)
-        self._is_moving_bar = False
         self._looks: dict[str, Style] = {}
         self.at_tail = self.FOLLOWS  # whether the reader is at the end, where a following view stays
         self.selectable: Selectable | None = None  # the selectable content; None if nothing can be selected
@@ -174,13 +166,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         if number != self.cursor:
             return strip
         return strip.extend_cell_length(self.scrollable_size.width).apply_style(self.look_of("line-view--cursor"))
-
-    def strip_at(self, number: int) -> Strip:
-        """Return a cached line. Views with their own cache override this."""
-        strip = self._strips.get(number)
-        if strip is None:
-            strip = _keep(self._strips, number, self.draw(number))
-        return strip
 
     def width_changed(self) -> None:
         """Called before lines are drawn in a new width."""
@@ -282,7 +267,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.virtual_size = size
             return
         self.set_reactive(Widget.virtual_size, size)  # pyright: ignore[reportArgumentType] - of the class it is the descriptor
-        self._move_bar()
+        self.call_later(self._move_bar)
         self.scroll_target_y = self.validate_scroll_target_y(self.scroll_target_y)
         self.scroll_y = self.validate_scroll_y(self.scroll_y)
 
@@ -290,17 +275,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Update the scroll bar, and repaint it if its thumb moved."""
         if not self.show_vertical_scrollbar:
             return
-        bar = self.vertical_scrollbar
-        bar.set_reactive(ScrollBar.window_virtual_size, self.virtual_size.height)
+        bar, lines = self.vertical_scrollbar, self.virtual_size.height
+        bar.set_reactive(ScrollBar.window_virtual_size, lines)
         bar.set_reactive(ScrollBar.position, bar.validate_position(self.scroll_y))
-        if not self._is_moving_bar:
-            self._is_moving_bar = True
-            self.call_later(self._paint_bar)
-
-    def _paint_bar(self) -> None:
-        self._is_moving_bar = False
-        bar = self.vertical_scrollbar
-        size, lines, window = bar.size.height, bar.window_virtual_size, bar.window_size
+        size, window = bar.size.height, bar.window_size
         now = size, 0, 0
         if size and lines and window < lines:  # start and length in eighths of a cell, like Textual
             thumb = max(1, window * size / lines)
@@ -311,51 +289,56 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        self._move_bar()
+        self.call_later(self._move_bar)
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
         self.at_tail = round(new_value) >= self.max_scroll_y
 
     # Painting.
 
+    def _line(self, y: int) -> Strip:
+        """Return what stands on a line of the visible part."""
+        number = y + self.scroll_offset.y
+        if number >= self.line_count():
+            return Strip([])
+        strip = self._strips.get(number)
+        if strip is None:
+            strip = _keep(self._strips, number, self.draw(number))
+        return self.decorate(number, strip)
+
     @override
     def render_line(self, y: int) -> Strip:
-        ground, number = self._stand(), y + self.scroll_offset.y
-        return ground.lay(self.decorate(number, self.strip_at(number)) if number < self.line_count() else Strip([]))
+        return self._line(y).apply_style(self.rich_style)
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
         """Return the requested screen lines; Textual's slower way is for views with borders, padding or effects."""
-        ground, strips = self._stand(), list[Strip]()
         if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
-        top, count = self.scroll_offset.y, self.line_count()
-        for number in range(top + crop.y, top + crop.bottom):
-            line = self.decorate(number, self.strip_at(number)) if number < count else Strip([])
+        width, before = self.scrollable_size.width, self._ground
+        ground = Ground(width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters()))
+        if ground != before:  # what was painted on another one is of no use
+            self._ground = ground
+            self._finished.clear()
+            if before is None or width != before.width:
+                self._strips.clear()
+        strips: list[Strip] = []
+        for y in range(crop.y, crop.bottom):
+            line = self._line(y)
             look = tuple(line)  # lines that look the same are the same strip, however often they are decorated
             finished = self._finished.get(look)
             if finished is None:
-                segments = list(ground.lay(line))
+                # Without Textual's caches of strips, which leave reference cycles.
+                line = line.crop(0, width) if line.cell_length > width else line
+                segments = list(Segment.apply_style([*line, Segment(" " * (width - line.cell_length))], ground.base))
                 for line_filter in ground.filters:
                     segments = line_filter.apply(segments, ground.behind)
-                finished = _keep(self._finished, look, Strip(segments, ground.width))
+                finished = _keep(self._finished, look, Strip(segments, width))
             strips.append(finished)
-        if crop.column_span == (0, ground.width):
+        if crop.column_span == (0, width):
             return strips
         behind = Style(bgcolor=ground.base.bgcolor)  # under the scroll bar
         return [strip.adjust_cell_length(self.size.width, behind).crop(*crop.column_span) for strip in strips]
-
-    def _stand(self) -> Ground:
-        """Return the present ground, and drop what was painted on another one."""
-        ground = Ground(
-            self.scrollable_size.width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters())
-        )
-        before, self._ground = self._ground, ground
-        if ground != before:
-            self._finished.clear()
-            if before is None or ground.width != before.width:
-                self._strips.clear()
-        return ground
 
     @override
     def notify_style_update(self) -> None:

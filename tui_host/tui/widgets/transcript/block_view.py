@@ -70,6 +70,7 @@ class BlockView(LineView):
     def _look(self) -> None:
         """Read the lines on the screen anew, and repaint those that changed."""
         before, self._rows = self._rows, self.blocks.rows(self.scroll_offset.y, self.scrollable_size.height)
+        self._strips.clear()  # other lines may have their numbers now
         changed = [y for y, (old, new) in enumerate(zip_longest(before, self._rows)) if old != new]
         if changed:
             self.refresh_lines(self.scroll_offset.y + changed[0], changed[-1] - changed[0] + 1)
@@ -81,7 +82,7 @@ class BlockView(LineView):
     # What the bases ask.
 
     @override
-    def strip_at(self, number: int) -> Strip:
+    def draw(self, number: int) -> Strip:
         row = self.row(number)
         return EMPTY if row is None or row.line is None else row.line.strip
 
