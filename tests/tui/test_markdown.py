@@ -31,7 +31,7 @@ class Growing(Items):
 
     def lines(self) -> list[str]:
         self.blocks.settle(1 << 40, 1 << 40, inf)
-        return [row.line.strip.text.rstrip() for row in self.blocks.rows(0, self.blocks.height) if row.line]
+        return [row.line.strip.text.rstrip() for row in self.blocks.rows(0, 1 << 20) if row.line]
 
 
 def lines(source: str, width: int = 40) -> list[str]:
@@ -147,7 +147,7 @@ MARKUP = st.text(alphabet=st.sampled_from("-*1.> #`|\n ab_[]()!~\\&;<中\t\x1b")
 def test_any_markup_can_be_drawn_streamed_and_selected(source: str, width: int, final: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     assert grown(source, width, 20) == lines(source, 20)
     made = Growing(width, source, final=final).blocks
-    for line in range(made.height):
+    for line in range(made.start(len(made.blocks))):
         letters = made.letters(line)
         for cell in (0, 3, 9):
             start, end = stretch_at(letters, cell)

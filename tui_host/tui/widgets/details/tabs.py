@@ -103,23 +103,20 @@ def page_of(
     what = about(row, source)
     if row.missing:
         return TextPage(what, missing_words(row), form="plain")
-    body = body_of(source, row)
-    is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
-    when = ""
-    if row.mono_ns is not None and row.time_ns:  # neither in some files nor of a coming request
-        when = f"first byte: {datetime.fromtimestamp(row.time_ns // 1000 / 1e6, tz=UTC):%Y-%m-%d %H:%M:%S.%f} UTC"
-
-    def page(text: str, notes: Sequence[str]) -> Page:
-        if tab == "Raw":
-            return TextPage(what, text, form="plain" if is_ending else "raw", notes=(*notes, when))
-        if not is_text(body.data) or not looks_like_json(text):
-            return TextPage(what, text, notes=(*notes, "not JSON: shown as received"))
-        return TextPage(what, text, form="json", notes=(f"indented for reading · {notes[0]}", *notes[1:]))
-
-    pieces: list[str] = []
-    for piece in body.pieces():
-        pieces.append(piece)
-        if len(pieces) == 2 and beginning is not None:
-            beginning.set_result(page(pieces[0], (*body.notes, "reading on: this is the beginning")))
-            time.sleep(FIRST)  # so that it is painted before the thread goes on
-    return page("".join(pieces), body.with_hidden().notes)
+    body, form, before, last = body_of(source, row), "raw", "", "not JSON: shown as received"
+    pieces = body.pieces()
+    text = next(pieces, "")
+    if tab == "Raw":
+        is_ending = row.kind == "fault" and row.exchange and not row.size  # how an exchange ended, in our words
+        form, last = "plain" if is_ending else "raw", ""
+        if row.mono_ns is not None and row.time_ns:  # neither in some files nor of a coming request
+            when = datetime.fromtimestamp(row.time_ns // 1000 / 1e6, tz=UTC)
+            last = f"first byte: {when:%Y-%m-%d %H:%M:%S.%f} UTC"
+    elif is_text(body.data) and looks_like_json(text):
+        form, before, last = "json", "indented for reading · ", ""
+    if (more := next(pieces, "")) and beginning is not None:
+        notes = f"{before}{body.notes[0]}", *body.notes[1:], "reading on: this is the beginning", last
+        beginning.set_result(TextPage(what, text, form=form, notes=notes))
+        time.sleep(FIRST)  # so that it is painted before the thread goes on
+    notes = body.with_hidden().notes
+    return TextPage(what, "".join((text, more, *pieces)), form=form, notes=(f"{before}{notes[0]}", *notes[1:], last))

@@ -59,10 +59,3 @@ def decoded(literal: str) -> str:
 def key_step(key: str) -> str:
     """Return a key as a step of a path: `.name`, or `["a b"]` where that is no identifier."""
     return f".{key[1:-1]}" if key[1:-1].isidentifier() else f"[{key}]"
-
-
-def joined(outer: str, inner: str, *, is_string: bool) -> str:
-    """Continue a path inside a value; inside of a string that holds JSON as `jq` writes paths."""
-    if is_string:
-        return f"{outer} | fromjson | .{inner}" if inner else f"{outer} | fromjson"
-    return f"{outer}{'.' * bool(outer and inner and not inner.startswith('['))}{inner}"

@@ -48,7 +48,6 @@ class PageLines(LineView):
         # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
         self._below: list[tuple[Page, LineKey, LineKey]] = []
         self.item: LineItem | None = None  # what stands on the current line
-        self._fitted = 0
         self._is_whole = False
         self.searched: Sequence[str] = ()  # the texts of the search
         self._pattern: re.Pattern[str] | None = None
@@ -60,7 +59,7 @@ class PageLines(LineView):
     def is_settled(self) -> bool:
         """Whether all lines of the page are made for the current width, and all places of a search are found."""
         is_looking = self._pattern is not None and not (self._places.done() and self._goal is None)
-        return self._is_whole and self.scrollable_size.width == self._fitted and not is_looking
+        return self._is_whole and self.scrollable_size.width == self._drawn_width and not is_looking
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item or the whole page, and what it is."""
@@ -97,12 +96,12 @@ class PageLines(LineView):
     def width_changed(self, keys: tuple[LineKey, LineKey] | None = None) -> None:
         """Make the lines for the width, as far as the keys of top and cursor, by default the present ones, and go there."""
         top, cursor = keys or self._keys()
-        self._is_whole, self._fitted = False, self.scrollable_size.width
-        self.page.fit(max(1, self._fitted - self.has_cursor))
+        self._is_whole, width = False, self.scrollable_size.width
+        self.page.fit(max(1, width - self.has_cursor))
         self.page.grow(FIRST_SLICE)
         self._grow_to(max(top, cursor))
         # Nothing before it is laid out, rather than narrow lines.
-        self.redraw(len(self.page) if self._fitted else 0)
+        self.redraw(len(self.page) if width else 0)
         self.show_line(self.page.line_of(top), top=True)
         self.cursor = self.page.line_of(max(LineKey(0), cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
@@ -115,13 +114,11 @@ class PageLines(LineView):
                 break
 
     def advance(self) -> None:
-        """Make more lines of a long page, or all lines for a new width."""
-        if self.scrollable_size.width != self._fitted:
-            self.width_changed()
+        """Make more lines of a long page."""
         first = self.page.grow(SLICE)
         self._is_whole = first is None
         if first is not None:
-            self.redraw(len(self.page) if self._fitted else 0, first)
+            self.redraw(len(self.page) if self.scrollable_size.width else 0, first)
             self._find_item()
         self._look(0)
 
@@ -152,7 +149,9 @@ class PageLines(LineView):
         else:
             self.post_message(self.Hinted("There is no value on this line whose bytes could be shown."))
 
-    def action_fold(self) -> None:
+    def action_fold(self, message: LineView.Opened | None = None) -> None:
+        if message is not None:
+            message.stop()
         opened = self.page.opened(self.cursor) if self.cursor is not None else None
         if isinstance(opened, Below):
             self._enter(opened)
@@ -162,9 +161,7 @@ class PageLines(LineView):
             self.move_cursor(opened)
             self._find_item()
 
-    def on_line_view_opened(self, message: LineView.Opened) -> None:
-        message.stop()
-        self.action_fold()
+    on_line_view_opened = action_fold
 
     def action_by_size(self) -> None:
         """Sort the entries of each level by their first figure, or put them in order again."""
@@ -226,7 +223,7 @@ class PageLines(LineView):
         """Show a place, and make it the current one."""
         self._grow_to(_START if match.keys else LineKey(match.start))
         number = self.page.reveal(match)
-        self.redraw(len(self.page) if self._fitted else 0)
+        self.redraw(len(self.page) if self.scrollable_size.width else 0)
         if not self.scroll_offset.y <= number < self.scroll_offset.y + self.scrollable_size.height:
             self.show_line(max(0, number - self.scrollable_size.height // 3), top=True)
         if self.has_cursor:

@@ -23,7 +23,7 @@ from tui_host.capture.visible import decode, visible
 from tui_host.tui.text_width import clip, fill, fitting
 from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, looks_like_json, plain_lines
 from tui_host.tui.widgets.lines.selection import Letters, Spot
-from tui_host.tui.widgets.pages.json_values import Value, decoded, joined, key_step, value_at
+from tui_host.tui.widgets.pages.json_values import Value, decoded, key_step, value_at
 
 _AT_ONCE = 64  # rows made between two looks at the clock: some 0.1 ms
 NARROWEST = 8  # cells of the narrowest line
@@ -102,17 +102,12 @@ class TextPage:
         place: Callable[[], BodyPlace] | None = None,  # returns where it stands in the body
     ) -> None:
         self.text = text
+        self.source = what, text  # a word for the whole text, and the text, for copying
         self.has_cursor = form == "json"
-        self._what = what
         self._form: Form = form
         self._notes = tuple(filter(None, notes))
         self._place = place
         self.folds: set[int] = set()  # the places where lines of folded containers begin
-
-    @property
-    def source(self) -> tuple[str, str]:
-        """A word for the whole text, and the text, for copying."""
-        return self._what, self.text
 
     # Rows.
 
@@ -268,7 +263,7 @@ class TextPage:
 
     def copied(self, first: Spot, last: Spot) -> tuple[str, str]:
         """Return the text between two places, and what it is."""
-        return f"part of {self._what}", self.text[first[0] : last[0]]
+        return f"part of {self.source[0]}", self.text[first[0] : last[0]]
 
     # Values of JSON.
 
@@ -303,8 +298,11 @@ class TextPage:
             else:
                 steps.append(f"[{self._depths.count(depth, parent, row)}]")
             row = parent
-        inner, place = "".join(reversed(steps)).removeprefix("."), None if self._place is None else self._place()
-        return (inner or ".") if place is None else joined(place.path, inner, is_string=place.is_decoded)
+        inner = "".join(reversed(steps)).removeprefix(".")
+        outer = BodyPlace("", b"", is_decoded=False) if self._place is None else self._place()
+        if outer.is_decoded:  # a string that holds JSON
+            return f"{outer.path} | fromjson | .{inner}".removesuffix(" | .")
+        return f"{outer.path}{'.' * bool(outer.path and inner and not inner.startswith('['))}{inner}" or "."
 
     def item(self, number: int) -> LineItem | None:
         """Return the value of a line; None for the whole text."""
@@ -352,4 +350,5 @@ class BytesPage(TextPage):
         if self.is_hex:
             by = next((by for by, cells in ((16, 75), (8, 43)) if width >= cells), 4)
             self.text = hex_text(self.data, _MOST_HEX_BYTES, by)
+            self.source = self.source[0], self.text
         super().fit(width)

@@ -164,14 +164,12 @@ class TreePage:
             lines = range(first + lines.start, first + min(lines.stop, MOST_ROWS))
             return replace(inner, lines=lines, target=entry.target, keys=keys)
         text = entry.text
-
-        def as_shown() -> BodyPlace:  # of what stands in no body
-            return BodyPlace("", b"" if text is None else text().encode("utf-8", "surrogatepass"), is_decoded=True)
-
         return LineItem(
             lines=range(self._firsts[at], self._firsts[at + 1]),
             copy=lambda: (line(entry.label, _LABEL), entry.label if text is None else text()),
-            place=entry.place or (None if text is None else as_shown),
+            # What stands in no body as it is shown.
+            place=entry.place
+            or (text and (lambda: BodyPlace("", text().encode("utf-8", "surrogatepass"), is_decoded=True))),
             target=entry.target,
             keys=keys,
         )

@@ -57,7 +57,7 @@ class BlockView(LineView):
         blocks.settle(above, below, now + SCREEN_SECONDS)
         is_done = blocks.settle(above + spare, below + spare, now + SPARE_SECONDS)
         self._is_placing = True
-        self.set_height(blocks.height)
+        self.set_height(blocks.start(len(blocks.blocks)))
         if follows:
             self.show_line(self.max_scroll_y, top=True)
         else:

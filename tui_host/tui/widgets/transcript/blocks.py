@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
 from time import perf_counter
@@ -34,18 +35,23 @@ class BlockRow(NamedTuple):
     line: DrawnLine | None  # None until it is laid out
 
 
+@dataclass(slots=True, eq=False)
 class Blocks:
     """The texts and lines of items as blocks."""
 
-    def __init__(self, items: Items) -> None:
-        self.items = items
-        self.blocks: list[Block] = []  # in order; an item that was not seen yet is one of them
-        self.anchor = (0, 0, 0), 0  # the key of a block and a line of it, which stays whatever becomes of the others
-        self.width = 0  # of a line in cells; 0 until it is known
-        self.inks = NO_INKS
-        self._starts = [0]  # the first lines of blocks, as far as they are counted since the last change
-        self._parts: dict[int, Sequence[ItemPart]] = {}  # of the items that were seen
-        self._drawn: list[Block] = []
+    items: Items
+    blocks: list[Block] = field(default_factory=list[Block])  # in order; an item that was not seen yet is one of them
+    # The key of a block and a line of it, which stays whatever becomes of the others.
+    anchor: tuple[tuple[int, int, int], int] = (0, 0, 0), 0
+    width: int = 0  # of a line in cells; 0 until it is known
+    inks: Inks = field(default_factory=lambda: NO_INKS)
+    _starts: list[int] = field(
+        default_factory=lambda: [0]
+    )  # the first lines of blocks, as far as they are counted since the last change
+    _parts: dict[int, Sequence[ItemPart]] = field(
+        default_factory=dict[int, Sequence[ItemPart]]
+    )  # of the items that were seen
+    _drawn: list[Block] = field(default_factory=list[Block])
 
     # What comes.
 
@@ -158,13 +164,8 @@ class Blocks:
 
     # What is asked.
 
-    @property
-    def height(self) -> int:
-        """The number of lines: exact where they are laid out, else estimated."""
-        return self.start(len(self.blocks))
-
     def start(self, place: int) -> int:
-        """Return the first line of a block, or behind the last block."""
+        """Return the first line of a block, or behind the last block: exact where lines are laid out, else estimated."""
         known = len(self._starts) - 1
         if place > known:
             heights = map(attrgetter("height"), self.blocks[known:place])

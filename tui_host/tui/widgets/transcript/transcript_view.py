@@ -86,9 +86,9 @@ class Transcript(BlockView):
         conversation = self.blocks.items.conversation
         if not self.blocks.width or conversation.revision == self._revision:
             return  # not laid out yet: `on_resize` takes everything in
-        before = self.blocks.height
+        before = self.line_count()
         self.take(conversation.changed_since(self._revision))
-        self._new_lines = 0 if self.at_tail else self._new_lines + self.blocks.height - before
+        self._new_lines = 0 if self.at_tail else self._new_lines + self.line_count() - before
         self._revision = conversation.revision
 
     def current_source(self) -> tuple[str, str]:
@@ -101,7 +101,7 @@ class Transcript(BlockView):
     @property
     def new_below(self) -> int:
         """The lines below the screen that came since the reader left the end."""
-        below = self.blocks.height - self.scroll_offset.y - self.scrollable_size.height
+        below = self.line_count() - self.scroll_offset.y - self.scrollable_size.height
         return 0 if self.at_tail else max(0, min(self._new_lines, below))
 
     # What the bases ask.
