@@ -160,10 +160,8 @@ def _draw_table(page: MarkdownPage, table: Table, piece: SourcePiece) -> None:
     """Draw a table, or more rows of one that goes on."""
     needs = table.needs
     if piece.columns:  # columns stay as wide as they began, unless a word would break
-        needs = tuple(
-            (max(wanted, need), max(least, need))
-            for (_, need), (wanted, least) in zip(needs, piece.columns, strict=True)
-        )
+        both = zip(needs, piece.columns, strict=True)
+        needs = tuple((max(wanted, need), max(least, need)) for (_, need), (wanted, least) in both)
     widths = [least for _, least in needs]
     left = page.room - 3 * (len(needs) - 1) - sum(widths)  # with three cells for each line between
     if left < 0:  # words would break: one text per cell, behind the name of its column, and an empty line between rows

@@ -93,9 +93,7 @@ class SessionSource(RecordedWires):
                 continue
             records = recorder.since(self._seen, limit=PER_PIECE) if self.live else ()
             self.is_settled = not records
-            own = [
-                record for record in records if (record.place.turn or 0) <= self._turns.get(record.place.session, -1)
-            ]
+            own = [one for one in records if (one.place.turn or 0) <= self._turns.get(one.place.session, -1)]
             if not self._is_begun and any(record.place.session for record in own):
                 self._is_begun, self._seen = True, 0  # it uses this process's connections: its own from their start
             elif records:

@@ -45,9 +45,7 @@ _NARROW = 56  # width in columns below which the tabs and what they are of have 
 class TabLine(Widget):
     """The names of the tabs, the current one in brackets, and at the right end what the page is of, or how a search stands."""
 
-    DEFAULT_CSS = """
-    TabLine { height: 1; background: $panel; color: $text-muted; }
-    """
+    DEFAULT_CSS = "TabLine { height: 1; background: $panel; color: $text-muted; }"
     tabs: reactive[Sequence[str]] = reactive(())
     current, about, search = reactive(""), reactive(""), reactive("")
     is_here = reactive(default=False)
@@ -101,11 +99,9 @@ class _Making(NamedTuple):
 class Detail(Vertical):
     """The details of a row. `show` sets the row; `sync` has its page made, and shows it."""
 
-    DEFAULT_CSS = """
-    Detail { width: 1fr; height: 1fr; }
-    Detail > PageLines { height: 1fr; }
-    Detail.-narrow > TabLine { height: 2; }
-    """
+    DEFAULT_CSS = (
+        "Detail { width: 1fr; height: 1fr; & > PageLines { height: 1fr; } &.-narrow > TabLine { height: 2; } }"
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "tab(-1)", "tabs", key_display="left right", tooltip="go to the tab beside; 1 to 9 too"),
         Binding("right,l", "tab(1)"),

@@ -224,12 +224,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         changed = range(first, first + count)
         for number in [line for line in self._strips if line in changed]:
             del self._strips[number]
-        shown_first, shown_end = (
-            max(first, self.scroll_offset.y),
-            min(first + count, self.scroll_offset.y + self.scrollable_size.height),
-        )
-        if shown_first < shown_end:
-            self.refresh_lines(shown_first, shown_end - shown_first)
+        top = self.scroll_offset.y
+        shown = range(max(first, top), min(first + count, top + self.scrollable_size.height))
+        if shown:
+            self.refresh_lines(shown.start, len(shown))
 
     def redraw(self, count: int | None = None, first: int = 0) -> None:
         """Redraw the lines from one on, of which there are now so many in all, or as many as before."""

@@ -6,19 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from tui_host.answers import outlines
 from tui_host.answers.bodies import Body, head_of
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
-from tui_host.answers.outlines import (
-    compared_with,
-    earlier_apart,
-    folded,
-    host_parts,
-    marks_of,
-    put_in,
-    read_body,
-    taken_apart,
-)
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
@@ -35,7 +26,7 @@ _PREVIEW = 200
 
 def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     """Return the parts of the row's body."""
-    read = taken_apart(source, row) if row.kind == "request" else read_body(source, row)
+    read = outlines.taken_apart(source, row) if row.kind == "request" else outlines.read_body(source, row)
     if isinstance(read, str):
         return Sheet(what="no parts", lines=(), empty=read)
     body, known = read
@@ -53,12 +44,9 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
         none = "Neither a model's answer nor a list of models; see Raw."
         return Sheet(what=f"models: {len(names):,}", lines=lines, empty=none)
 
-    fold, is_open = folded(source, row, body, known), row.state == "open"
-    lines = [
-        *_content(source, body, fold, is_open=is_open),
-        *_read_out(marks_of(source, row), body, fold),
-        *_ending(fold),
-    ]
+    fold, is_open = outlines.folded(source, row, body, known), row.state == "open"
+    read_out = _read_out(outlines.marks_of(source, row), body, fold)
+    lines = [*_content(source, body, fold, is_open=is_open), *read_out, *_ending(fold)]
     what = f"the response, {'so far' if is_open else 'assembled from the events'}"
     return Sheet(what=what, lines=lines, empty="nothing received yet")
 
@@ -67,7 +55,7 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
 
 
 def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline) -> Sheet:
-    marks, earlier, comparison = marks_of(source, row), source.compared(row), None
+    marks, earlier, comparison = outlines.marks_of(source, row), source.compared(row), None
     origins = {USER: source.user}
     # The messages that a profile, a server's prompt or results wrote, by their keys, with whose they are.
     for part in outline.walk():
@@ -78,20 +66,18 @@ def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline
             origins[part.key] = inside[0].words
         elif part.origin == USER and inside and all(mark.relation == "told" for mark in inside):
             origins[part.key] = ", ".join(dict.fromkeys(mark.server for mark in inside))
-    origins |= host_parts(source, row, outline)
+    origins |= outlines.host_parts(source, row, outline)
     since = "the first request of its conversation" if source.foreign else "the first request"
-    if earlier is not None and not isinstance(before := earlier_apart(source, row, earlier), str):
+    if earlier is not None and not isinstance(before := outlines.earlier_apart(source, row, earlier), str):
         comparison = Comparison(before[1], outline)
-        since = f"since {compared_with(source, row, earlier)}: {comparison.words}"
+        since = f"since {outlines.compared_with(source, row, earlier)}: {comparison.words}"
     parts = _RequestParts(body, outline, {} if comparison is None else comparison.marks, marks, origins)
     lines = [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
-        key, values = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}
-        lines.append(
-            SheetLine(key=key, label=_label(part), values=values, mark="-", note="no longer sent", style="note")
-        )
+        key, values, note = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}, "no longer sent"
+        lines.append(SheetLine(key=key, label=_label(part), values=values, mark="-", note=note, style="note"))
     size = f"{len(body.data):,} bytes, about {estimate_tokens(body.data):,} tokens (~ is an estimate)"
-    return Sheet(what=f"request of {size}", lines=lines, notes=[since, *put_in(marks)])
+    return Sheet(what=f"request of {size}", lines=lines, notes=[since, *outlines.put_in(marks)])
 
 
 def _is_within(mark: Link, part: Part) -> bool:
@@ -114,11 +100,8 @@ class _RequestParts:
         marks = self.marks if part.kind == "tool" or not children else ()
         own = [mark for mark in marks if (mark.span.start, mark.span.end) == span]
         within = [mark for mark in marks if mark.relation in _PUT_IN and _is_within(mark, part) and mark not in own]
-        adapted = [
-            SheetLine(key="adapted", label=masked(mark.words, self.body.redacted), style="what")
-            for mark in own
-            if mark.relation == "adapted"
-        ]
+        words = [masked(mark.words, self.body.redacted) for mark in own if mark.relation == "adapted"]
+        adapted = [SheetLine(key="adapted", label=label, style="what") for label in words]
         opened = part.kind == "messages" or (part.kind != "tools" and any(child.opened for child in children))
         text, place = partial(self._text, part), partial(self._place, *span)
         if within and not children:  # the text that holds the marked pieces stands behind them
@@ -129,11 +112,10 @@ class _RequestParts:
         change = self.changes.get(part.key, "=").strip("=")
         if change and is_group and (new := sum(self.changes.get(child.key) == "+" for child in part.children)):
             change = f"+{new}"
+        label = f"{part.label} ({len(part.children)})" if is_group else _label(part, origin)
         return SheetLine(
             key=part.key,
-            label=masked(
-                f"{part.label} ({len(part.children)})" if is_group else _label(part, origin), self.body.redacted
-            ),
+            label=masked(label, self.body.redacted),
             values={"bytes": part.size, "tokens": part.tokens},
             mark=change or "adapted" * bool(adapted),
             text=None if children else text,

@@ -45,12 +45,11 @@ class Blocks:
     anchor: tuple[tuple[int, int, int], int] = (0, 0, 0), 0
     width: int = 0  # of a line in cells; 0 until it is known
     inks: Inks = field(default_factory=lambda: NO_INKS)
-    _starts: list[int] = field(
-        default_factory=lambda: [0]
-    )  # the first lines of blocks, as far as they are counted since the last change
+    # The first lines of blocks, as far as they are counted since the last change.
+    _starts: list[int] = field(default_factory=lambda: [0])
     _parts: dict[int, Sequence[ItemPart]] = field(
         default_factory=dict[int, Sequence[ItemPart]]
-    )  # of the items that were seen
+    )  # of items that were seen
     _drawn: list[Block] = field(default_factory=list[Block])
 
     # What comes.
@@ -69,11 +68,9 @@ class Blocks:
         if number not in self._parts:
             self._splice(*self.span(number), [Block(number)])
             return
-        before = {part.rank: part for part in self._parts[number]}
-        self._parts[number] = [
-            old if (old := before.get(part.rank)) is not None and old.goes_on(part) else part
-            for part in self.items.parts(number)
-        ]
+        before, parts = {part.rank: part for part in self._parts[number]}, self.items.parts(number)
+        olds = [before.get(part.rank, part) for part in parts]
+        self._parts[number] = [old if old.goes_on(part) else part for old, part in zip(olds, parts, strict=True)]
         self._cut(number, until)
         if bool(before) is not bool(self._parts[number]) and number + 1 in self._parts:
             self.update(number + 1, until)  # whether there is a gap depends on what stands above
@@ -225,9 +222,8 @@ class Blocks:
                 continue
             if number not in self._parts:
                 self._open(self.span(number)[0], perf_counter() + PATIENCE)
-            touched = [
-                part for part in self._parts[number] if first < (number, part.rank, END) and (number, part.rank) < last
-            ]
+            parts = self._parts[number]
+            touched = [part for part in parts if first < (number, part.rank, END) and (number, part.rank) < last]
             if any(part.stands_for_item for part in touched):
                 texts.append(self.items.source(number))
             else:
@@ -238,12 +234,10 @@ class Blocks:
         part.cut(number, perf_counter() + PATIENCE)
         copied = ""
         ends = [*(block.start for block in part.blocks[1:]), None]
-        touched = [
-            (block, (part.source or "")[block.start : end])
-            for block, end in zip(part.blocks, ends, strict=True)
-            if first < (*block.key, END) and block.key < last
-        ]
-        for block, text in touched:
+        ended = zip(part.blocks, ends, strict=True)
+        touched = [(block, end) for block, end in ended if first < (*block.key, END) and block.key < last]
+        for block, end in touched:
+            text = (part.source or "")[block.start : end]
             edges = [spot for spot in (first, last) if spot[:3] == block.key]
             # A block of code alone is copied without its fence.
             is_code = len(touched) == 1 and text.lstrip().startswith(("```", "~~~"))

@@ -69,9 +69,7 @@ class Items:
     conversation: Conversation
     mask: Callable[[str], str]  # hides what marks stand for a secret
     shows_thinking: bool = False  # whether thinking is open until it is closed
-    opened: set[int] = field(
-        default_factory=set[int]
-    )  # numbers of the items that were opened or, where thinking is open, closed
+    opened: set[int] = field(default_factory=set[int])  # of the items that were opened or, if thinking is open, closed
     width: int = 0  # of a line in cells
     inks: Inks = field(default_factory=lambda: NO_INKS)
 
@@ -161,9 +159,8 @@ class Items:
             parts.append(self._line(Rank.LINE, words))
             if is_open:
                 bar, style = Segment(" │ ", self.inks["rule"]), self.inks["dim"]
-                parts.append(
-                    ItemPart(Rank.THINKING, (), item.thinking, has_thought, is_plain=True, edge=bar, style=style)
-                )
+                part = ItemPart(Rank.THINKING, (), item.thinking, has_thought, is_plain=True, edge=bar, style=style)
+                parts.append(part)
             if item.text:
                 parts.append(self._line(Rank.BETWEEN))
         if item.text:

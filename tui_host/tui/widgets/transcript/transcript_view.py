@@ -134,11 +134,9 @@ class Transcript(BlockView):
             row = self.row(self.scroll_offset.y + (self.scrollable_size.height - 1 if step < 0 else 0))
             self._make_current(len(self.blocks.items.conversation) - 1 if row is None else row.item, step)
             return
-        first, last = self.blocks.lines_of(self.current)
-        if (step > 0 and last > self.scroll_offset.y + self.scrollable_size.height) or (
-            step < 0 and first < self.scroll_offset.y
-        ):
-            self.show_line(self.scroll_offset.y + step, top=True)
+        (first, last), top = self.blocks.lines_of(self.current), self.scroll_offset.y
+        if last > top + self.scrollable_size.height if step > 0 else first < top:
+            self.show_line(top + step, top=True)
         else:
             self._make_current(self.current + step, step)
 
