@@ -35,7 +35,7 @@ from tui_host.tui.widgets.details.tabs import page_of
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
 from tui_host.tui.widgets.pages.json_values import path_at
-from tui_host.tui.widgets.pages.text_page import Below, LineItem, Match, TextPage
+from tui_host.tui.widgets.pages.text_page import LineItem, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 
 
@@ -209,8 +209,8 @@ def folded(page: Page, *words: str) -> Sequence[str]:
 
 def below(page: Page, words: str) -> Page:
     opened = page.opened(at(page, words))
-    assert isinstance(opened, Below)
-    return made(opened.page)
+    assert isinstance(opened, TextPage)
+    return made(opened)
 
 
 def test_containers_fold_to_a_line_that_counts_them_and_unfold_where_they_were() -> None:

@@ -20,7 +20,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.keys import bound
 from tui_host.tui.widgets.lines.line_view import LineView
-from tui_host.tui.widgets.pages.text_page import Below, BytesPage, LineItem, LineKey, Match, TextPage
+from tui_host.tui.widgets.pages.text_page import START, BytesPage, LineItem, LineKey, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import BY_SIZE, Page, TreePage
 
 FIRST_SLICE = 0.01  # time for the first lines of a page, in seconds; they include the first screen
@@ -28,7 +28,6 @@ SLICE = 0.006  # seconds in one tick for more lines
 _LONGEST = 0.04  # seconds at once for the lines up to a place where the reader was, or is to go
 FIRST = 0.02  # seconds for which a key waits for its page or place: most are made sooner, and need no second painting
 MOST = 9_999  # places of a search that are collected
-_START = LineKey(-1)
 
 
 class PageLines(LineView):
@@ -45,8 +44,7 @@ class PageLines(LineView):
         super().__init__(id=id)
         self.page: Page = TextPage("", "")
         self.selectable = self.page
-        # Pages that were left for one of their lines, with the keys of the first line and of the cursor.
-        self._below: list[tuple[Page, LineKey, LineKey]] = []
+        self._below: list[Page] = []  # pages that were left for one of their lines
         self.item: LineItem | None = None  # what stands on the current line
         self._is_whole = False
         self.searched: Sequence[str] = ()  # the texts of the search
@@ -69,28 +67,30 @@ class PageLines(LineView):
 
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from the top; with `hold`, keep the scroll position of a page that only grew."""
-        before = self._below[0][0] if self._below else self.page
+        before = self._below[0] if self._below else self.page
         if hold and isinstance(page, TextPage) and isinstance(before, TextPage):
             page.folds = before.folds
+        if hold:
+            page.left = before.left if self._below else self._keys()
         if hold and self._below:
-            self._below[0] = page, *self._below[0][1:]
+            self._below[0] = page
         else:
             self._below.clear()
-            self._put(page, *(self._keys() if hold else (_START, _START)), hold=hold)
+            self._put(page, hold=hold)
 
     def _keys(self) -> tuple[LineKey, LineKey]:
         """Return the keys of the first line and of the cursor."""
-        cursor = _START if self.cursor is None else self.page.key(self.cursor)
-        return self.page.key(self.scroll_offset.y) if self.scroll_offset.y else _START, cursor
+        cursor = START if self.cursor is None else self.page.key(self.cursor)
+        return self.page.key(self.scroll_offset.y) if self.scroll_offset.y else START, cursor
 
-    def _put(self, page: Page, top: LineKey, cursor: LineKey, *, hold: bool = False) -> None:
+    def _put(self, page: Page, *, hold: bool = False) -> None:
         if type(page) is not type(self.page) or not hold:
             self.unselect()
             self._current, self._goal = -1, None
         self.page, self.has_cursor = page, page.has_cursor
         self.selectable = page
         self._collect()
-        self.width_changed((top, cursor))
+        self.width_changed(page.left)
 
     @override
     def width_changed(self, keys: tuple[LineKey, LineKey] | None = None) -> None:
@@ -122,18 +122,19 @@ class PageLines(LineView):
             self._find_item()
         self._look(0)
 
-    def _enter(self, below: Below) -> None:
+    def _enter(self, page: Page) -> None:
         """Show a page in place of the one that it was opened from."""
-        self._below.append((self.page, *self._keys()))
-        self._put(below.page, _START if below.page.has_cursor else below.key, below.key)
-        if below.key.place > 0 and self.cursor is not None:
+        self.page.left = self._keys()
+        self._below.append(self.page)
+        self._put(page)
+        if self.cursor is not None:
             self.show_line(self.cursor)
 
     @override
     def key_escape(self, event: events.Key) -> None:
         if self._below and self.selection is None:
             event.stop()
-            self._put(*self._below.pop())
+            self._put(self._below.pop())
         else:
             super().key_escape(event)
 
@@ -141,11 +142,10 @@ class PageLines(LineView):
         """Show the bytes of the current item; of bytes, show them in hex, then go back."""
         page, item = self.page, self.item
         if isinstance(page, BytesPage):
-            in_hex = BytesPage(page.source[0], page.data, is_hex=True)
-            self._put(*self._below.pop() if page.is_hex else (in_hex, _START, _START))
+            self._put(self._below.pop() if page.is_hex else BytesPage(page.source[0], page.data, is_hex=True))
         elif item is not None and item.place is not None:
             place = item.place()
-            self._enter(Below(BytesPage(place.path or item.copy()[0], place.data)))
+            self._enter(BytesPage(place.path or item.copy()[0], place.data))
         else:
             self.post_message(self.Hinted("There is no value on this line whose bytes could be shown."))
 
@@ -153,7 +153,7 @@ class PageLines(LineView):
         if message is not None:
             message.stop()
         opened = self.page.opened(self.cursor) if self.cursor is not None else None
-        if isinstance(opened, Below):
+        if isinstance(opened, TextPage):
             self._enter(opened)
         elif opened is not None:
             self.unselect()
@@ -221,7 +221,7 @@ class PageLines(LineView):
 
     def go_to(self, match: Match) -> None:
         """Show a place, and make it the current one."""
-        self._grow_to(_START if match.keys else LineKey(match.start))
+        self._grow_to(START if match.keys else LineKey(match.start))
         number = self.page.reveal(match)
         self.redraw(len(self.page) if self.scrollable_size.width else 0)
         if not self.scroll_offset.y <= number < self.scroll_offset.y + self.scrollable_size.height:

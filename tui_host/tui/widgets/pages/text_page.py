@@ -65,11 +65,7 @@ class LineKey(NamedTuple):
     inside: int = -1  # where it begins in the text of its entry; below 0 for the label
 
 
-class Below(NamedTuple):
-    """What a line opens in place of its page, and where in it."""
-
-    page: TextPage
-    key: LineKey = LineKey(0)
+START = LineKey(-1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +103,7 @@ class TextPage:
         self._form: Form = form
         self._notes = tuple(filter(None, notes))
         self._place = place
+        self.left = START, START  # the keys of the line on top and of the cursor where it was left, or is to open
         self.folds: set[int] = set()  # the places where lines of folded containers begin
 
     # Rows.
@@ -317,7 +314,7 @@ class TextPage:
             place=lambda: BodyPlace(path(), self.text[cut].encode("utf-8", "surrogatepass"), is_decoded=False),
         )
 
-    def opened(self, number: int) -> int | Below | None:
+    def opened(self, number: int) -> int | TextPage | None:
         """Open or close what stands on a line: returns its line, or a page of its own; None if nothing opens."""
         first = self._first_at(number)
         value = self._value(first)[0] if first >= 0 else None
@@ -332,7 +329,7 @@ class TextPage:
             is_json = looks_like_json(text) and (len(text) >= _MOST_READ or isinstance(read_json(text), dict | list))
         note = f"{path}: {'JSON in a string' if is_json else f'text of {len(text):,} characters'} · {BACK}"
         place = partial(BodyPlace, path, b"", is_decoded=True)
-        return Below(TextPage(path, text, form="json" if is_json else "plain", notes=(note,), place=place))
+        return TextPage(path, text, form="json" if is_json else "plain", notes=(note,), place=place)
 
 
 class BytesPage(TextPage):

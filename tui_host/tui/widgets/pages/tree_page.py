@@ -17,7 +17,7 @@ from tui_host.capture.visible import line
 from tui_host.tui.text_width import clip, fill, padded
 from tui_host.tui.widgets.lines.json_lines import Piece, looks_like_json
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
-from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, Below, LineItem, LineKey, Match, TextPage, matches
+from tui_host.tui.widgets.pages.text_page import BACK, NARROWEST, START, LineItem, LineKey, Match, TextPage, matches
 
 MOST_ROWS = 2000  # largest number of lines to show of an opened entry; as a page of its own it has all
 _LABEL, _LABEL_ROOM = 400, 18  # longest label; cells below which columns give way to it
@@ -52,6 +52,7 @@ class TreePage:
     def __init__(self, sheet: Sheet, flipped: set[str]) -> None:
         self.sheet = sheet
         self.flipped = flipped
+        self.left = START, START  # as of a `TextPage`
         self._columns = [cell_len(head) for head in sheet.heads]  # cells of the figures
         self._marks = 0  # cells of the marks
         entries = [*sheet.lines]
@@ -137,7 +138,7 @@ class TreePage:
 
     def key(self, number: int) -> LineKey:
         if (found := self._at(number)) is None:
-            return LineKey(-1)
+            return START
         at, branch, inside = found
         return LineKey(at, branch.keys, -1 if branch.body is None or inside < 0 else branch.body.key(inside).place)
 
@@ -174,12 +175,14 @@ class TreePage:
             keys=keys,
         )
 
-    def opened(self, number: int) -> int | Below | None:
+    def opened(self, number: int) -> int | TextPage | None:
         if (found := self._at(number)) is None or not found[1].entry.opens:
             return None
         at, branch, inside = found
         if branch.body is not None and inside >= 0:  # the text has all of the view then
-            return Below(_text_page(branch.entry, BACK), branch.body.key(min(inside, MOST_ROWS - 1)))
+            page, key = _text_page(branch.entry, BACK), branch.body.key(min(inside, MOST_ROWS - 1))
+            page.left = START if page.has_cursor else key, key
+            return page
         return self._flip(at)
 
     def _flip(self, at: int) -> int:

@@ -47,9 +47,7 @@ class Blocks:
     inks: Inks = field(default_factory=lambda: NO_INKS)
     # The first lines of blocks, as far as they are counted since the last change.
     _starts: list[int] = field(default_factory=lambda: [0])
-    _parts: dict[int, Sequence[ItemPart]] = field(
-        default_factory=dict[int, Sequence[ItemPart]]
-    )  # of items that were seen
+    _parts: dict[int, Sequence[ItemPart]] = field(default_factory=dict[int, Sequence[ItemPart]])  # of seen items
     _drawn: list[Block] = field(default_factory=list[Block])
 
     # What comes.

@@ -69,7 +69,7 @@ class Items:
     conversation: Conversation
     mask: Callable[[str], str]  # hides what marks stand for a secret
     shows_thinking: bool = False  # whether thinking is open until it is closed
-    opened: set[int] = field(default_factory=set[int])  # of the items that were opened or, if thinking is open, closed
+    opened: set[int] = field(default_factory=set[int])  # numbers of the items that a person opened or closed
     width: int = 0  # of a line in cells
     inks: Inks = field(default_factory=lambda: NO_INKS)
 
