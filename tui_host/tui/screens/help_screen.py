@@ -27,8 +27,7 @@ from tui_host.tui.widgets.inspector.ladder import LadderView
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.pages.page_lines import PageLines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
-from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks
+from tui_host.tui.widgets.transcript.blocks import PATIENCE, Blocks, BlockView
 from tui_host.tui.widgets.transcript.items import Items, Rank
 from tui_host.tui.widgets.transcript.transcript_view import Transcript
 

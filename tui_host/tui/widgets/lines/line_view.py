@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.color import Color
-from textual.filter import LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.reactive import var
@@ -42,15 +41,6 @@ _LOOKS = {
     **dict.fromkeys(("number", "word"), "accent"),
 }
 """How styles look that are not plain. A look costs whenever a view is styled, so styles that look alike share one."""
-
-
-class Ground(NamedTuple):
-    """What a view's lines stand on: lines that are equal look alike on equal grounds."""
-
-    width: int  # cells of a line
-    base: Style  # the style below a line's own styles
-    behind: Color  # the background that filters mix with
-    filters: tuple[LineFilter, ...]  # the app's filters for every line, in order
 
 
 class LineView(ScrollView, can_focus=True, inherit_bindings=False):
@@ -128,7 +118,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._strips: dict[int, Strip] = {}  # drawn lines by number
         self._finished: dict[tuple[object, ...], Strip] = {}  # painted lines by what they look like
-        self._ground: Ground | None = None
+        self._ground: object = None  # what painted lines depend on
         self._thumb = (0, 0, 0)
         self._looks: dict[str, Style] = {}
         self.at_tail = self.FOLLOWS  # whether the reader is at the end, where a following view stays
@@ -313,13 +303,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return the requested screen lines; Textual's slower way is for views with borders, padding or effects."""
         if self.styles.gutter != (0, 0, 0, 0) or self.opacity != 1.0:
             return super().render_lines(crop)
-        width, before = self.scrollable_size.width, self._ground
-        ground = Ground(width, self.rich_style, self.background_colors[1], tuple(self.get_line_filters()))
-        if ground != before:  # what was painted on another one is of no use
+        width, base, behind = self.scrollable_size.width, self.rich_style, self.background_colors[1]
+        ground = width, base, behind, tuple(filters := self.get_line_filters())
+        if ground != self._ground:
             self._ground = ground
+            self._strips.clear()
             self._finished.clear()
-            if before is None or width != before.width:
-                self._strips.clear()
         strips: list[Strip] = []
         for y in range(crop.y, crop.bottom):
             line = self._line(y)
@@ -328,15 +317,15 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             if finished is None:
                 # Without Textual's caches of strips, which leave reference cycles.
                 line = line.crop(0, width) if line.cell_length > width else line
-                segments = list(Segment.apply_style([*line, Segment(" " * (width - line.cell_length))], ground.base))
-                for line_filter in ground.filters:
-                    segments = line_filter.apply(segments, ground.behind)
+                segments = list(Segment.apply_style([*line, Segment(" " * (width - line.cell_length))], base))
+                for line_filter in filters:
+                    segments = line_filter.apply(segments, behind)
                 finished = _keep(self._finished, look, Strip(segments, width))
             strips.append(finished)
         if crop.column_span == (0, width):
             return strips
-        behind = Style(bgcolor=ground.base.bgcolor)  # under the scroll bar
-        return [strip.adjust_cell_length(self.size.width, behind).crop(*crop.column_span) for strip in strips]
+        under_bar = Style(bgcolor=base.bgcolor)
+        return [strip.adjust_cell_length(self.size.width, under_bar).crop(*crop.column_span) for strip in strips]
 
     @override
     def notify_style_update(self) -> None:

@@ -21,8 +21,7 @@ from tui_host.tui.keys import bound
 from tui_host.tui.markdown.code_blocks import language_of
 from tui_host.tui.markdown.parser import parser
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
-from tui_host.tui.widgets.transcript.block_view import BlockView
-from tui_host.tui.widgets.transcript.blocks import Blocks
+from tui_host.tui.widgets.transcript.blocks import Blocks, BlockView
 from tui_host.tui.widgets.transcript.items import Items, Rank
 
 
