@@ -147,8 +147,6 @@ class SessionSource(RecordedWires):
         store = self._host.store
         return {} if store is None else store.plain_data(capture, seqs)
 
-    # Comparing, and hiding.
-
     @override
     def compared(self, row: Row) -> Row | TakenRequest | None:
         """Return the request that a request is compared with: the chosen one, the one marked last, else the previous one."""

@@ -50,8 +50,6 @@ class TapSource(SessionSource):
         self._state = StoryState()
         self.foreign = f"{self._reading or 'another host'}: read only"
 
-    # New records.
-
     @override
     def look(self) -> None:
         until = time.perf_counter() + (_PIECES_SECONDS if self.is_behind else LOOK_SECONDS)

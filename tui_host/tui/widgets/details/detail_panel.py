@@ -266,8 +266,6 @@ class Detail(Vertical):
             self._shown = _READING
             self.view.show(TextPage("", "reading …", form="plain"))
 
-    # Its lines.
-
     def action_to_row(self) -> None:
         item = self.view.item
         if item is None or item.target is None:

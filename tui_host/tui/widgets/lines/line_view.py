@@ -183,8 +183,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
         return was_selected
 
-    # For subclasses to call.
-
     def look_of(self, name: str) -> Style:
         """Return the style of a style name or a component class: its own rules as opaque colours for this view's background.
 
@@ -239,8 +237,6 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             return
         is_below = not top and number > self.scroll_offset.y
         self.scroll_to(y=number - height + 1 if is_below else number, animate=False, force=True)
-
-    # Height and scroll bar.
 
     def set_height(self, count: int) -> None:
         """Set the number of lines to scroll through, without a new layout of the screen.

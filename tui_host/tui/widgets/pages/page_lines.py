@@ -63,8 +63,6 @@ class PageLines(LineView):
         """Return the selection, the current item or the whole page, and what it is."""
         return self.selected_source() or (self.page.source if self.item is None else self.item.copy())
 
-    # The page.
-
     def show(self, page: Page, *, hold: bool = False) -> None:
         """Show a page from the top; with `hold`, keep the scroll position of a page that only grew."""
         before = self._below[0] if self._below else self.page
@@ -231,8 +229,6 @@ class PageLines(LineView):
             self._find_item()
         else:
             self.select_text(((match.start,), (match.end,)))
-
-    # Lines.
 
     @override
     def draw(self, number: int) -> Strip:

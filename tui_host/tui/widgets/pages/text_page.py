@@ -106,8 +106,6 @@ class TextPage:
         self.left = START, START  # the keys of the line on top and of the cursor where it was left, or is to open
         self.folds: set[int] = set()  # the places where lines of folded containers begin
 
-    # Rows.
-
     def fit(self, width: int) -> None:
         """Begin to make the lines for a width."""
         self.width = max(NARROWEST, width)
@@ -167,8 +165,6 @@ class TextPage:
                 row = self._hidden[first] = self._value(first)[1] + 1
         visible_rows.extend(range(row, len(self._starts)))
         self._visible = visible_rows
-
-    # Lines.
 
     def __len__(self) -> int:
         return len(self._head) + len(self._visible)

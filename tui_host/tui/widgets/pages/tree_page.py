@@ -68,8 +68,6 @@ class TreePage:
     def source(self) -> tuple[str, str]:
         return self.sheet.what, "\n".join(branch.words for branch in self._branches)
 
-    # Making lines.
-
     def fit(self, width: int) -> None:
         self._width = max(NARROWEST, width)
         sheet, is_sorted = self.sheet, BY_SIZE in self.flipped
@@ -236,8 +234,6 @@ class TreePage:
             if body is not None and (end := last[1] if at == last[0] else len(body.text)) > 0:
                 texts.append(body.text[max(0, start) : end].rstrip())
         return f"part of {self.sheet.what}", "\n".join(texts)
-
-    # Drawing.
 
     def pieces(self, number: int) -> Sequence[Piece]:
         if (found := self._at(number)) is None:

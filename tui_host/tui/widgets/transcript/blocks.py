@@ -56,8 +56,6 @@ class Blocks:
     _parts: dict[int, Sequence[ItemPart]] = field(default_factory=dict[int, Sequence[ItemPart]])  # of seen items
     _drawn: list[Block] = field(default_factory=list[Block])
 
-    # What comes.
-
     def fit(self, width: int, inks: Inks) -> None:
         """Lay everything out anew, for another width or other colours, around the same place of the text at the anchor."""
         self.width, self.inks = self.items.width, self.items.inks = width, inks
@@ -162,8 +160,6 @@ class Blocks:
                 page.raw()
             draw_blocks(page, parser().parse(piece.source), piece)
         return page
-
-    # What is asked.
 
     def start(self, place: int) -> int:
         """Return the first line of a block, or behind the last block: exact where lines are laid out, else estimated."""

@@ -68,8 +68,6 @@ class Transcript(BlockView):
         self._copied_code = (-1, -1)
         self.quick: Mapping[str, str] = {}  # texts that one key sends
 
-    # What the app calls.
-
     def show(self, conversation: Conversation) -> None:
         """Show another conversation from the end."""
         self.unselect()
@@ -102,8 +100,6 @@ class Transcript(BlockView):
         """The lines below the screen that came since the reader left the end."""
         below = self.line_count() - self.scroll_offset.y - self.scrollable_size.height
         return 0 if self.at_tail else max(0, min(self._new_lines, below))
-
-    # What the bases ask.
 
     @override
     def decorate(self, number: int, strip: Strip, mark: str = "") -> Strip:
