@@ -60,12 +60,9 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
         quoted = shown[:_PREVIEW] if kind == "arguments" else f'"{shown[:_PREVIEW]}"'
         label = f"assembled: {len(text.encode('utf-8', 'replace')):,} bytes of {kind} in {size:,} bytes of events"
         assembled = SheetLine(key="assembled", label=label, text=partial(str, shown), style="what")
-        entries[at] = SheetLine(
-            key=f"{first.entry.key}:run",
-            label=f"{kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}",
-            figures=_figures(first.after, size),
-            children=(assembled, *(event.entry for event in run)),
-        )
+        label, figures = f"{kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}", _figures(first.after, size)
+        children = assembled, *(event.entry for event in run)
+        entries[at] = SheetLine(key=f"{first.entry.key}:run", label=label, figures=figures, children=children)
     return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
 
 
@@ -99,15 +96,10 @@ def _events(records: Iterable[Record], reader: AnswerReader | None) -> Iterator[
             said = None if reader is None else event_said(reader, event)
             name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
             label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
-            size = event.end - event.start
-            entry = SheetLine(
-                key=f"{record.seq}:{event.start}",
-                label=masked(label, record.redacted),
-                figures=_figures(after, size),
-                text=partial(_text_of, event.data, record.redacted),  # no closure: of 60,000 events each object counts
-                style="failed" if event.kind == "cut" else "",
-            )
-            yield _Event(entry, said, after, size)
+            key, size, label = f"{record.seq}:{event.start}", event.end - event.start, masked(label, record.redacted)
+            text = partial(_text_of, event.data, record.redacted)  # no closure: of 60,000 events each object counts
+            style, figures = "failed" if event.kind == "cut" else "", _figures(after, size)
+            yield _Event(SheetLine(key=key, label=label, figures=figures, text=text, style=style), said, after, size)
         if record.kind != "chunk" or plain is None or splitter is None:
             yield _Event(_record_entry(record, after, record.data if plain is None else plain))
 
@@ -133,14 +125,9 @@ def _record_entry(record: Record, after: float | None, data: bytes) -> SheetLine
     if is_body and data:
         text = partial(_text_of, data, record.redacted)
         place = None if is_text(data) else partial(BodyPlace, "", data, is_decoded=False)
-    return SheetLine(
-        key=f"{record.seq}",
-        label=masked(label, record.redacted),
-        figures=_figures(after, len(record.data) if is_body else 0),
-        text=text,
-        place=place,
-        style="failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what",
-    )
+    label, figures = masked(label, record.redacted), _figures(after, len(record.data) if is_body else 0)
+    style = "failed" if record.kind == "error" or record.malformed not in {None, MISSING} else "what"
+    return SheetLine(key=f"{record.seq}", label=label, figures=figures, text=text, place=place, style=style)
 
 
 def _text_of(data: bytes, redacted: tuple[Redaction, ...]) -> str:

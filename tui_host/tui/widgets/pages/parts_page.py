@@ -71,7 +71,7 @@ def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline
     if earlier is not None and not isinstance(before := outlines.earlier_apart(source, row, earlier), str):
         comparison = Comparison(before[1], outline)
         since = f"since {outlines.compared_with(source, row, earlier)}: {comparison.words}"
-    parts = _RequestParts(body, outline, {} if comparison is None else comparison.marks, marks, origins)
+    parts = _RequestParts(body, {} if comparison is None else comparison.marks, marks, origins)
     lines = [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
         key, values, note = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}, "no longer sent"
@@ -89,7 +89,6 @@ class _RequestParts:
     """Draws the parts of a request as lines."""
 
     body: Body
-    outline: Outline
     changes: Mapping[str, str]  # the marks of a comparison
     marks: Sequence[Link]
     origins: Mapping[str, str]  # whose parts are, by their keys or by who the dialect says
@@ -103,7 +102,7 @@ class _RequestParts:
         words = [masked(mark.words, self.body.redacted) for mark in own if mark.relation == "adapted"]
         adapted = [SheetLine(key="adapted", label=label, style="what") for label in words]
         opened = part.kind == "messages" or (part.kind != "tools" and any(child.opened for child in children))
-        text, place = partial(self._text, part), partial(self._place, *span)
+        text, place = partial(self._text, *span), partial(self._place, *span)
         if within and not children:  # the text that holds the marked pieces stands behind them
             children = [self._piece(mark) for mark in sorted(within, key=lambda mark: _PUT_IN.index(mark.relation))]
             label = "the whole result" if part.kind == "result" else "the text that holds them"
@@ -131,15 +130,12 @@ class _RequestParts:
         start, end = mark.span.start, mark.span.end or mark.span.start
         called = f"{mark.server}.{mark.tool}" if mark.server else mark.tool or mark.call
         starts = {"told": f"the result of {called}  ", "profile": "the system prompt of "}
+        key, note, values = f"{mark.relation}/{start}", f"bytes {start:,} to {end:,}", {"bytes": end - start}
+        label = masked(f"{starts.get(mark.relation, '')}{mark.words}", self.body.redacted)
+        sign = "result" if mark.relation == "told" else "added"
+        text, place = partial(self._text, start, end, '"'), partial(self._place, start, end, is_decoded=True)
         return SheetLine(
-            key=f"{mark.relation}/{start}",
-            label=masked(f"{starts.get(mark.relation, '')}{mark.words}", self.body.redacted),
-            values={"bytes": end - start},
-            mark="result" if mark.relation == "told" else "added",
-            note=f"bytes {start:,} to {end:,}",
-            text=lambda: masked(decoded(f'"{decode(self.body.data[start:end])}"'), self.body.redacted),
-            place=partial(self._place, start, end, is_decoded=True),
-            style="what",
+            key=key, label=label, values=values, mark=sign, note=note, text=text, place=place, style="what"
         )
 
     def _place(self, start: int, end: int, *, is_decoded: bool = False) -> BodyPlace:
@@ -148,8 +144,8 @@ class _RequestParts:
         data = masked(decode(data), self.body.redacted).encode() if self.body.redacted else data
         return BodyPlace(path_at(self.body.data, start), data, is_string)
 
-    def _text(self, part: Part) -> str:
-        text = decode(self.outline.bytes_of(part))
+    def _text(self, start: int, end: int, quote: str = "") -> str:
+        text = f"{quote}{decode(self.body.data[start:end])}{quote}"
         return masked(decoded(text) if text.startswith('"') else text, self.body.redacted)
 
 
@@ -170,17 +166,11 @@ def _content(source: SessionSource, body: Body, fold: Fold, *, is_open: bool) ->
     for call in fold.calls:
         is_whole = call.complete or is_open
         texts.append((f"call/{call.call.id}", f"asks  {call.call.name}", call.call.arguments, is_whole))
-    for key, name, text, is_whole in texts:
-        shown = masked(hide(text), body.redacted)
-        yield SheetLine(
-            key=key,
-            label=f"{name} {line(shown, _PREVIEW)}",
-            values={"bytes": len(shown.encode("utf-8", "replace"))},
-            mark="" if is_whole else "cut",
-            text=partial(str, shown),
-            opened=key != "thinking",
-            style="what" if key.startswith("call/") else "",
-        )
+    for key, name, said, is_whole in texts:
+        shown, style = masked(hide(said), body.redacted), "what" if key.startswith("call/") else ""
+        label, values = f"{name} {line(shown, _PREVIEW)}", {"bytes": len(shown.encode("utf-8", "replace"))}
+        mark, opened, text = "" if is_whole else "cut", key != "thinking", partial(str, shown)
+        yield SheetLine(key=key, label=label, values=values, mark=mark, text=text, opened=opened, style=style)
     for number, run in enumerate(fold.vendor_runs):
         label = masked(hide(f"the vendor {run.words}"), body.redacted)
         yield SheetLine(key=f"vendor/{number}", label=label, style="what")
