@@ -11,6 +11,7 @@ from tests.kit.bodies import event
 from tests.llm.protocols.answers import PLAIN, call, made_up
 from tests.tui.inspector_wires import Wires, drawn
 from tui_host.answers.bodies import body_of
+from tui_host.answers.row_facts import row_facts
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link, Span
 from tui_host.capture.record import Record
@@ -23,7 +24,6 @@ from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.layout import outline_of
 from tui_host.servers.catalog import READ, ContentBlock, Resource, Tool, ToolOutput
 from tui_host.tui.widgets.details.tabs import tabs_of
-from tui_host.tui.widgets.inspector.words import facts_of
 from tui_host.tui.widgets.pages.parts_page import parts_sheet
 from tui_host.tui.widgets.pages.tree_page import TreePage
 
@@ -223,7 +223,7 @@ async def test_parts_tell_what_was_put_in_read_out_and_cut(bench: Make, name: st
     answered = text_of(wires, response)
     assert 'became the call  math.add {"a": 6, "b": 5}' in answered
     assert "text after the call, left out  " in answered
-    assert facts_of(wires, response).words.startswith('asks math.add {"a": 6')
+    assert row_facts(wires, response).words.startswith('asks math.add {"a": 6')
     assert {found for row in wires.ladder.rows for found in row.calls} == {"1.1.1"}, "what is of no call joins no rows"
 
 

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 
 from tests.tui.inspector_wires import Wires, a_session, events_of, to_json
 from tui_host.answers.masks import Mask
+from tui_host.answers.row_facts import NOTHING, RowFacts
 from tui_host.capture.ladder.row import Row, RowTable
 from tui_host.capture.ladder.sections import Sections
 from tui_host.capture.record import MISSING
@@ -19,7 +20,7 @@ from tui_host.chat.conversation import AnswerItem, SummaryItem, UserItem
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import LadderIndex
 from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line, turn_title
-from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader, RowFacts
+from tui_host.tui.widgets.inspector.words import FactsReader
 
 ROW = replace(Wires().frame(b"", 2.91, direction="out"), kind="frame", size=0, malformed="")
 REQUEST = replace(

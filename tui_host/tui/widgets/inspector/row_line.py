@@ -11,6 +11,7 @@ from textwrap import wrap
 
 from rich.cells import cell_len
 
+from tui_host.answers.row_facts import RowFacts
 from tui_host.capture.frames.frame_heads import INPUT_REQUIRED
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.record import MISSING, lasted
@@ -20,7 +21,6 @@ from tui_host.chat.conversation import AnswerItem, CallItem, SummaryItem, UserIt
 from tui_host.settings.urls import parts_of
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip, padded
-from tui_host.tui.widgets.inspector.words import RowFacts
 from tui_host.tui.widgets.lines.json_lines import Piece
 
 _FOREIGN_CHARACTERS = 300  # characters of foreign text that are used for a row; no line shows more
