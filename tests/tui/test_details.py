@@ -27,6 +27,7 @@ from tests.tui.test_selection import Reading
 from tests.tui.waiting import at_work, until
 from tui_host.answers.changes_page import changed_words, merged_text
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
+from tui_host.capture.json.values import path_at
 from tui_host.capture.ladder.row import Row
 from tui_host.errors import JSON
 from tui_host.tui.widgets.details import tabs
@@ -34,7 +35,6 @@ from tui_host.tui.widgets.details.detail_panel import SearchInput
 from tui_host.tui.widgets.details.tabs import page_of
 from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.json_lines import highlight, json_lines
-from tui_host.tui.widgets.pages.json_values import path_at
 from tui_host.tui.widgets.pages.text_page import LineItem, Match, TextPage
 from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 

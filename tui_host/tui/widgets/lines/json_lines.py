@@ -17,7 +17,6 @@ Piece = tuple[str, str]
 _ATOM = r""""[^"\\]*+(?:\\.[^"\\]*+)*+"|\{[ \t\r\n]*+\}|\[[ \t\r\n]*+\]"""
 _MARK = re.compile(rf"""[^"{{}}\[\],]*+(?:(?:{_ATOM})[^"{{}}\[\],]*+)*+([{{}}\[\],])[ \t\r\n]*+""", re.DOTALL)
 _WHITE = " \t\r\n"
-_KEY = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:')
 _TOKEN = re.compile(
     r"""(?P<key>"[^"\\]*+(?:\\.[^"\\]*+)*+"(?=[ \t]*+:))|(?P<string>"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?$))"""
     r"""|(?P<number>-?[0-9][0-9.eE+-]*+)|(?P<word>\b(?:true|false|null)\b)|(?P<mark>[{}\[\],:]++)"""
@@ -72,12 +71,6 @@ def json_lines(text: str) -> Iterator[JsonLine]:
         end = line.start + len(text[line.start : line.end].rstrip(_WHITE))
         if end > line.start:
             yield JsonLine(line.start, end, depth)
-
-
-def key_end(text: str, start: int, end: int) -> int:
-    """Return the end of the key and colon at the beginning of a line; 0 without a key."""
-    match = _KEY.match(text, start, end)
-    return match.end() if match else 0
 
 
 def highlight(text: str) -> list[Piece]:

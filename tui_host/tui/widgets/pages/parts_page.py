@@ -11,13 +11,13 @@ from tui_host.answers.bodies import Body, head_of
 from tui_host.answers.event_words import usage_words
 from tui_host.answers.masks import masked
 from tui_host.answers.sheet import BodyPlace, Sheet, SheetLine
+from tui_host.capture.json.values import decoded, path_at
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Link
 from tui_host.capture.visible import decode, line
 from tui_host.llm.fold import Fold
 from tui_host.llm.outline import USER, Comparison, Outline, Part, estimate_tokens
 from tui_host.tui.sources.live import SessionSource
-from tui_host.tui.widgets.pages.json_values import decoded, path_at
 
 _PUT_IN = ("profile", "injected", "given", "told")
 """The relations of pieces that were put into a text, in the order in which they stand before the text."""

@@ -19,11 +19,11 @@ from typing_extensions import override
 from tui_host.answers.bodies import hex_text, is_text
 from tui_host.answers.sheet import BodyPlace, Form
 from tui_host.capture.json.reading import read_json
+from tui_host.capture.json.values import Value, decoded, key_end, key_step, value_at
 from tui_host.capture.visible import decode, visible
 from tui_host.tui.text_width import clip, fill, fitting
-from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, key_end, looks_like_json, plain_lines
+from tui_host.tui.widgets.lines.json_lines import Piece, highlight, json_lines, looks_like_json, plain_lines
 from tui_host.tui.widgets.lines.selection import Letters, Spot
-from tui_host.tui.widgets.pages.json_values import Value, decoded, key_step, value_at
 
 _AT_ONCE = 64  # rows made between two looks at the clock: some 0.1 ms
 NARROWEST = 8  # cells of the narrowest line

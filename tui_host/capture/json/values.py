@@ -1,4 +1,4 @@
-"""Values in the text of JSON: where they stand, their paths as `jq` writes them, and what strings say."""
+"""Values on the lines of JSON: where they stand, their paths as `jq` writes them, and what strings say."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from tui_host.capture.json.spans import spans
-from tui_host.tui.widgets.lines.json_lines import key_end
 
+_KEY = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+:')
 _VALUE = re.compile(r'(\s*+)(?:("[^"\\]*+(?:\\.[^"\\]*+)*+"?)|([{\[])(?!\s*+[}\]])|[{\[]\s*+.|[^\s,\]}]*+)', re.DOTALL)
 """A string, the beginning of a container that is not empty, or another value."""
 _DECODER = json.JSONDecoder(strict=False)
@@ -21,6 +21,12 @@ class Value(NamedTuple):
     kind: Literal["container", "string", "other"]
     start: int
     end: int
+
+
+def key_end(text: str, start: int, end: int) -> int:
+    """Return the end of the key and colon at the beginning of a line; 0 without a key."""
+    match = _KEY.match(text, start, end)
+    return match.end() if match else 0
 
 
 def value_at(text: str, place: int) -> Value:
