@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from rich.segment import Segment
 
 from tui_host.tui.markdown.page import MarkdownPage
@@ -74,4 +75,5 @@ def draw_code(page: MarkdownPage, code: str, info: str, *, label: bool) -> None:
     with page.inside(edge, edge):
         if label and language:
             page.raw([Segment(padded(language, page.room), page.inks["label"])])
-        page.text(segments, base)
+        for shown, run in page.wrapped(segments, page.room, folds=True):
+            page.raw([*shown, Segment(" " * max(0, page.room - cell_len(run.text)), base)], (run,))

@@ -115,12 +115,9 @@ class MarkdownPage:
             self._place += len(words) + 1
         return lines
 
-    def text(self, segments: Sequence[Segment], filling: Style | None = None) -> None:
-        """Draw a text; with a filling as code, filled to the right."""
-        room = self.room
-        for shown, run in self.wrapped(segments, room, folds=filling is not None):
-            if filling is not None:
-                shown.append(Segment(" " * max(0, room - cell_len(run.text)), filling))
+    def text(self, segments: Sequence[Segment]) -> None:
+        """Draw a text."""
+        for shown, run in self.wrapped(segments, self.room):
             self.raw(shown, (run,))
 
     def say(self, words: str, style: Style = PLAIN) -> None:
