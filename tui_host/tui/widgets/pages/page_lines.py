@@ -55,9 +55,9 @@ class PageLines(LineView):
 
     @property
     def is_settled(self) -> bool:
-        """Whether all lines of the page are made for the current width, and all places of a search are found."""
+        """Whether all lines of the page are made, and all places of a search are found."""
         is_looking = self._pattern is not None and not (self._places.done() and self._goal is None)
-        return self._is_whole and self.scrollable_size.width == self._drawn_width and not is_looking
+        return self._is_whole and not is_looking
 
     def current_source(self) -> tuple[str, str]:
         """Return the selection, the current item or the whole page, and what it is."""
