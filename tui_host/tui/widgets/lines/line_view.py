@@ -292,7 +292,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     @override
     def render_line(self, y: int) -> Strip:
-        return self._line(y).apply_style(self.rich_style)
+        return self._line(y).extend_cell_length(self.scrollable_size.width).apply_style(self.rich_style)
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
