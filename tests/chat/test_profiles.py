@@ -88,7 +88,7 @@ async def test_a_profile_that_is_gone_is_told_once_and_one_with_an_unset_variabl
         at.session.profile = "gone"
         for _ in range(2):
             assert (await at.ask("hello")).stop == "done"
-        assert at.notes() == ["the profile gone is no longer configured: continued without it / f4 chooses another"]
+        assert at.notes() == ["the profile gone is no longer configured: continued without it / /model chooses another"]
         assert at.session.profile == ""
         error = (await following(at, Profile(name="p", system=Template(text="${NOBODY}"))).ask("hello")).error
     assert error is not None

@@ -143,7 +143,7 @@ async def test_a_call_that_the_server_left_in_the_text_is_told_to_the_user_and_n
     assert str(result.error) == (
         "demo: the model called a tool, but its call stands unread in the text, in the form of Qwen's or Hermes'"
         " <tool_call> (use the server's parser for them (vLLM, SGLang: --tool-call-parser hermes; llama.cpp: --jinja),"
-        " or the tool protocol hermes (f4, --protocol))"
+        " or the tool protocol hermes (/model, --protocol))"
     )
     assert (later.stop, later.answer) == ("done", "Anything else?")
 

@@ -126,7 +126,7 @@ def test_a_call_points_out_what_was_not_meant(odd: Desk, words: list[str], code:
 
 def test_a_refused_call_is_allowed_by_the_pattern_that_is_told(odd: Desk) -> None:
     lost = f"tui-host: the rule deny odd.ad in {odd.folder}/config.toml matches no tool of its server"
-    lost += " (compare it with the tools' names in f3)\n"
+    lost += " (compare it with the tools' names in /mcp)\n"
     ended = odd.ask("go")
     refused = "a call was refused, because nobody can be asked here (allow with --allow 'odd.get*1*')"
     assert (ended.code, ended.told) == (3, f"{lost}tui-host: odd.'get[1]': {refused}\n")

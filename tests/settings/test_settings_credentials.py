@@ -148,7 +148,7 @@ def test_all_mistakes_are_told_with_file_and_key() -> None:
         f".base_url: HOST {again.format('HOST')})",
         ".api_key: the key has a character that is invalid in a header (check the environment variable KEY)",
     ]
-    other = [f": OTHER {again.format('OTHER')}, or choose a model with f4, which asks for the key)"]
+    other = [f": OTHER {again.format('OTHER')}, or choose a model with /model, which asks for the key)"]
     for provider, lines in ((wrong, told), (mine(variable="OTHER"), other)):
         with pytest.raises(SettingsError) as caught:
             check_provider(provider, {"KEY": "clé"})

@@ -88,7 +88,6 @@ _DURING = 2000  # rows between a call and its answer that are looked at
 _MOST_DURING = 200
 
 EMPTY = "The steps of a call stand here: what the model asked, who decided, what was sent, answered, told and said."
-KEYS = "enter shows the bytes of a step, o goes to its row"
 _MOST_CALLS = 50
 _LABEL = 900
 
@@ -128,7 +127,7 @@ def chain_page(wires: Wires, row: Row) -> Sheet:
     if not chains:
         return Sheet(what="chain", lines=(), empty=EMPTY)
     more = len(row.calls) - _MOST_CALLS
-    notes = (KEYS, f"{more} more calls are not shown") if more > 0 else (KEYS,)
+    notes = (f"{more} more calls are not shown",) if more > 0 else ()
     if len(chains) == 1:
         return Sheet(what=chains[0].title, lines=_lines(chains[0]), notes=notes)
     lines = [

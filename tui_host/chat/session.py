@@ -326,9 +326,9 @@ def note_turning(sessions: Iterable[Session], settings: Settings, server: str, t
     declined = f"all questions of the server {server} are declined until it is connected again, as you chose"
     what, remedy = {
         "back": (f"the server {server} is back", ""),
-        "declined": (declined, "r in f3 connects it again"),
-        "lost": (f"the server {server} went away{because}", "it is tried again; f3 shows when"),
-        "given up": (f"the server {server} is tried no more{because}", "r in f3 tries it at once"),
+        "declined": (declined, "/mcp connects it again"),
+        "lost": (f"the server {server} went away{because}", "it is tried again; /mcp shows when"),
+        "given up": (f"the server {server} is tried no more{because}", "/mcp tries it at once"),
     }[turning]
     for session in sessions:
         if session.turn and not session.is_foreign and offers(settings.profiles.get(session.profile), server):

@@ -140,7 +140,7 @@ class Step:
             self.window = outgoing.window
             if self._number == 1 and not self._exchange_id:  # a turn's first exchange
                 for name, why in outgoing.unsent.items():
-                    self._session.note(f"the option {name} is not sent: {why}", remedy="f4 sets it")
+                    self._session.note(f"the option {name} is not sent: {why}", remedy="/model sets it")
             self._exchange_id = exchange
             # The connections whose tools are offered for the first time in the session.
             servers = {server for server, _ in request.offer.table.known.values()}

@@ -221,7 +221,7 @@ class Turn:
         profile = services.settings.profiles.get(session.profile)
         if profile is None and session.profile:
             what = f"the profile {session.profile} is no longer configured: continued without it"
-            session.note(what, remedy="f4 chooses another")
+            session.note(what, remedy="/model chooses another")
             session.profile = ""
             session.save()
         session.wait_for("model", str(session.model))
@@ -238,7 +238,7 @@ class Turn:
         ready = [status.name for status in pool.statuses() if status.state == "ready"]
         for rule in session.policy.unmatched_rules(ready, pool.tools()):
             what = f"the rule {rule.action} {rule.server}.{rule.tool} in {rule.where} matches no tool of its server"
-            session.note(what, remedy="compare it with the tools' names in f3")
+            session.note(what, remedy="compare it with the tools' names in /mcp")
         applied = apply_profile(
             profile,
             services.settings.environment,

@@ -264,7 +264,7 @@ class Host:
         """Return a model's provider. Starts the demo's process on first use; each of the demo's models is a dialect."""
         provider = self.settings.providers.get(model.provider)
         if provider is None:
-            remedy = "choose a model with f4 or --model, or configure the provider"
+            remedy = "choose a model with /model or --model, or configure the provider"
             raise ModelError(f"no provider {model.provider}", remedy=remedy)
         if not provider.embedded:
             return await self.with_key(provider)

@@ -94,7 +94,7 @@ class OpenSessions(dict[str, "Session"]):
         from tui_host.chat.session import Session
 
         if session.is_foreign:
-            raise TuiHostError("another program's session has no branches", session.id, "press n to begin a session")
+            raise TuiHostError("another program's session has no branches", session.id, "/new begins a session")
         if session.busy and turn >= session.turn:
             raise TuiHostError(
                 "this turn still runs", f"turn {session.turn}", "stop it with escape, or wait for its end"
@@ -156,7 +156,7 @@ class OpenSessions(dict[str, "Session"]):
         if info.is_foreign:
             where = "imported from a file" if info.imported else "recorded by a tap"
             what = f"this session cannot be continued: it was {where}"
-            raise TuiHostError(what, info.id, "press f5 in the app to look at it")
+            raise TuiHostError(what, info.id, "/sessions in the app opens it")
         if info.id not in self:
             policy = self._policies.pop(info.id, None) or self.policy()
             self[info.id] = stored_session(self._store, info, policy, self._redact)

@@ -127,7 +127,7 @@ class ServerWatch:
                 self._pool.server(status.name).tell_changes((*lines, *void))
                 shown = [*lines[:5], *([f"{len(lines) - 5} more"] if len(lines) > 5 else []), *void]
                 told = f"{status.name} has changed since it was last connected"
-                self._notices.append(f"{told}: {' · '.join(shown)} (f3)")
+                self._notices.append(f"{told}: {' · '.join(shown)} (/mcp)")
         if self._is_kept:
             try:
                 await to_thread.run_sync(_store, path, self._redact(json.dumps(offers)))

@@ -61,7 +61,7 @@ def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapp
 def credential_place(provider: Provider) -> str:
     """Say where a provider's key comes from, for a remedy."""
     if provider.in_keyring:
-        return "the key in the system's keyring, which f4 stores and forgets"
+        return "the key in the system's keyring, which /model stores and forgets"
     if provider.api_key is not None:
         return f"providers.{provider.name}.api_key"
     if provider.key_variable is not None:

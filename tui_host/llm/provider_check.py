@@ -33,7 +33,7 @@ def demand_key(provider: Provider, address: str, secret: Secret | None) -> None:
     variable, names = provider.key_variable, map(str.lower, provider.headers)
     is_served_without = secret is not None or not _CREDENTIALS.isdisjoint(names)
     if variable is not None and not is_served_without and not is_loopback(parts_of(address).hostname or ""):
-        remedy = f"{SET_VARIABLE.format(variable)}, or choose a model with f4, which asks for the key"
+        remedy = f"{SET_VARIABLE.format(variable)}, or choose a model with /model, which asks for the key"
         raise SettingsError(f"{variable} is not set", f"providers.{provider.name}", remedy)
 
 

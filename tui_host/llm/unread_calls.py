@@ -96,6 +96,6 @@ def _unread(form: str, helps: str, *, is_thinking: bool) -> UnreadCall:
     reason = f"it uses the form of {form}, not the agreed one"
     return UnreadCall(
         what=f"the model called a tool, but its call stands unread in the {where}, in the form of {form}",
-        remedy=f"use {helps} (f4, --protocol)",
+        remedy=f"use {helps} (/model, --protocol)",
         reason="the call stands in the thinking alone; write it in the answer" if is_thinking else reason,
     )

@@ -49,7 +49,7 @@ def import_files(store: Store, paths: Sequence[Path], redactor: Redactor) -> Imp
     for path in paths:
         if store.owns(Path("/dev/stdin") if str(path) == "-" else path):
             what = "this is the database itself: its sessions are there already"
-            raise SettingsError(what, str(path), "f5 lists them in tui-host")
+            raise SettingsError(what, str(path), "/sessions in tui-host lists them")
     with ExitStack() as stack:
         files = [open_file(path, stack) for path in paths]
         store.redactor = redactor

@@ -202,7 +202,7 @@ class Pool:
             offered = next((candidate for candidate in connection.offered if candidate.name == tool), None)
             if tool in self.server(server).tools_off:
                 what = f"{tool} has been switched off; nothing was sent"
-                raise ServerError(what, server, "o in f3 switches it on", sent=False)
+                raise ServerError(what, server, "/mcp switches it on", sent=False)
             if offered is None:
                 raise ServerError(f"the server no longer has a tool {tool}; nothing was sent", server, sent=False)
             if offered.fingerprint != fingerprint:

@@ -505,7 +505,7 @@ class TuiHost(App[int]):
         elif (turn := last_asked(session.conversation)) == 0:
             self.notify("Nothing was asked yet, so there is nothing to ask again.", markup=False, timeout=4)
         elif main.prompt.text:
-            words = "What is written stays: in an empty prompt, ctrl+r asks the last question again."
+            words = f"What is written stays: in an empty prompt, {key_of('again')} asks the last question again."
             self.notify(words, markup=False, timeout=4)
         else:
             main.submissions.start("again", turn)

@@ -9,6 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import hidden, visible
+from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -19,7 +20,7 @@ MUCH = 74_000  # characters from which some terminals refuse to copy. Source: xt
 def send(app: App[int], what: str, text: str) -> None:
     """Send a text to the terminal's clipboard, and show its size in a notice; of a long one, offer a file too."""
     if not text:
-        app.notify("There is nothing to copy here. ctrl+q quits.", markup=False, timeout=3)
+        app.notify(f"There is nothing to copy here. {key_of('quit')} quits.", markup=False, timeout=3)
         return
     shown = visible(text)  # what is pasted elsewhere must not act there
     app.copy_to_clipboard(shown)

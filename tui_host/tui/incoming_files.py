@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_host.errors import SettingsError, StoreError, TuiHostError
+from tui_host.tui.keys import key_of
 from tui_host.tui.suggestions import ARRIVING, READING
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Incoming:
                         show = partial(app.main.show_session, app.host.sessions.foreign(info))
                         app.call_later(show)  # in the app's own context
                     elif info is not None:
-                        app.host.notices.append(f"{self._names} is being read; open it with f5.")
+                        app.host.notices.append(f"{self._names} is being read; open it with {key_of('sessions')}.")
                     _, said = await ending
             finally:
                 process.kill()

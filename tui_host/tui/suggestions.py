@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.visible import line
 from tui_host.settings.presets import PRESETS
+from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
     from tui_host.llm.probe import LocalServer
@@ -14,8 +15,7 @@ if TYPE_CHECKING:
 
 ARRIVING = "arriving"  # the id of a session that is read from a file, until it has one; no stored session has it
 READING = "reading {} …"  # what stands in the chat while a file with this title is read
-FROM_FILE = "From a file, read only.  ctrl+n new session  / commands"
-"""The prompt's placeholder in a session from a file."""
+FROM_FILE = "From a file"
 QUESTIONS = {
     "math": "what is (6 × 5 + 7) / 2? use the tools",
     "weather": "what is the weather in Paris and in Tokyo?",
@@ -25,7 +25,7 @@ QUESTIONS = {
 ANYWHERE = ("which tools do you have?", "show me a table and some code", "写 100 字")
 """Questions for sessions without some of these servers."""
 HOW = "Press a number to ask its question. Nothing runs before you approve it."
-NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with f4."
+NONE_FOUND = "The demo model follows fixed rules; it is no AI. For a real model, set OPENAI_API_KEY (or another provider's key) or start Ollama, then choose it with {}."
 MOST = 4  # number of keys and local servers to name; the model screen shows all
 
 
@@ -35,6 +35,11 @@ class Offers(NamedTuple):
     questions: tuple[tuple[str, str], ...] = ()
     lines: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
+
+
+def read_only(whose: str) -> str:
+    """Return the prompt's placeholder in a session of others."""
+    return f"{whose}, read only.  {key_of('new')} new session  / commands"
 
 
 def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
@@ -49,12 +54,12 @@ def offers(settings: Settings, local: Sequence[LocalServer] = ()) -> Offers:
         present.append(f"{label} runs here{'' if models else ','} {words}")
     lines = [HOW]
     if present:
-        lines += [f"Found: {'; '.join(present)}.", "Choose the model with f4."]
+        lines += [f"Found: {'; '.join(present)}.", f"Choose the model with {key_of('model')}."]
     elif settings.model is None or settings.model.provider == "demo":
-        lines.append(NONE_FOUND)
+        lines.append(NONE_FOUND.format(key_of("model")))
     off = sum(not spec.enabled for spec in settings.servers.values())
     if off:  # such as all that were imported: nothing else would say that they are there
-        lines.append(f"{off} server{'s are' if off > 1 else ' is'} switched off: f3")
+        lines.append(f"{off} server{'s are' if off > 1 else ' is'} switched off: {key_of('servers')}")
     there = {spec.bundled for spec in settings.servers.values() if spec.enabled}
     questions = [*(words for server, words in QUESTIONS.items() if server in there), *ANYWHERE]
     return Offers(tuple(zip("123", questions, strict=False)), tuple(lines))

@@ -65,7 +65,7 @@ def test_the_user_is_told_where_a_call_stands_and_what_helps() -> None:
     in_thinking = unread(call("cherry"), is_thinking=True)
     assert (in_thinking.what, in_thinking.remedy, in_thinking.reason) == (
         "the model called a tool, but its call stands unread in the thinking, in the form of cherry",
-        "use the tool protocol cherry (f4, --protocol)",
+        "use the tool protocol cherry (/model, --protocol)",
         "the call stands in the thinking alone; write it in the answer",
     )
 

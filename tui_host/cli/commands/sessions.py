@@ -94,7 +94,7 @@ def add(parser: options.CommandParser) -> None:
             )
             parser.option("--turn", "N", "only this turn", int)
             parser.option("--call", "ID", "only this call: 2.1.3 is the third call of step 1 of turn 2")
-            parser.flag("--marked", "only the rows marked with m in the app")
+            parser.flag("--marked", "only the rows marked in the app")
             forms = tuple(SESSION_EXPORTS)
             parser.add_argument("--format", choices=forms, default="jsonl", help="the form: jsonl without this option")
             words = "the file to write; - is standard output"
@@ -202,7 +202,7 @@ def _export(store: Store, args: Namespace) -> None:
     info, source = exported_session(store, args.words[0])
     marks = frozenset(RowMarks(store, info.id).notes if args.marked else ())
     if args.marked and not marks:
-        raise StoreError("has no marked rows", info.id, "m marks a row in the app")
+        raise StoreError("has no marked rows", info.id, "mark a row in the app")
     source = PartOfSession(source, turn=args.turn, call=args.call, keys=marks)
     if words := keys_in_words(source, info.id):
         diagnostics.tell(words)

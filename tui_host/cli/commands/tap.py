@@ -18,7 +18,7 @@ from tui_host.errors import SettingsError
 TAP = """\
 Record the traffic of another host (Cline, Cherry Studio, Claude Code, an SDK, …)
 with its model and its MCP servers. A tap sits between the two, relays everything
-unchanged, and records it. Press f5 in tui-host to see the recordings.
+unchanged, and records it. In tui-host, /sessions shows the recordings.
 All stdio servers of a host: tui-host tap install cline
 Its model: tui-host tap llm --upstream https://api.deepseek.com/v1"""
 STDIO = """\

@@ -126,7 +126,7 @@ def run(args: Namespace, environment: Mapping[str, str], agreed: Callable[[], bo
         if is_install:
             file = ("--file", str(args.file)) if args.file else ()
             back = shlex.join(("tui-host", "tap", "uninstall", host.name, *file))
-            diagnostics.tell(f"recordings are under f5 in tui-host; remove the tap with «{visible(back)}»")
+            diagnostics.tell(f"recordings are under /sessions in tui-host; remove the tap with «{visible(back)}»")
     if args.json:
         output.value({"host": host.name, "files": [plan.to_json(copies) for plan in plans]})
     return code

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 DESCRIPTION = """\
 Start another host in this terminal with taps before its model and its servers, for this run alone: nothing is written
-into the host's own files. Input, output, signals and the exit code pass. f5 in tui-host follows it.
+into the host's own files. Input, output, signals and the exit code pass. /sessions in tui-host follows it.
 Known: Claude Code, Codex, Gemini CLI, opencode, Cline; Goose and aider without servers."""
 _Tap: TypeAlias = "Callable[[str, str, str], RunTap]"
 """Makes a tap: of which wire, before which URL, under which name."""

@@ -13,6 +13,7 @@ from typing_extensions import override
 
 from tui_host.capture.visible import visible
 from tui_host.errors import JSON
+from tui_host.tui.keys import key_of
 from tui_host.tui.text_width import fill
 from tui_host.tui.widgets.lines.line_view import LineView
 
@@ -116,7 +117,7 @@ class Arguments(LineView, can_focus=False):
         jumped = self.scroll_offset.y - self._read_to
         rest = f"{jumped} line{'s' * (jumped != 1)} jumped over" if jumped > 0 else "all shown"
         if self._key is None:
-            rest = "about the tool; d shows the arguments"
+            rest = f"about the tool; {key_of('about')} shows the arguments"
         if below > 0:
             rest = f"{below} more line{'s' * (below != 1)}: pagedown, end"
         told = Content(f"← verbatim only · {rest}" if self._has_notes else rest)

@@ -36,7 +36,7 @@ class AskPanel(QuestionPanel):
     """Shows one question of a server, and gives the person's answer to it. Base of the panels for each kind of question."""
 
     STAYS: ClassVar[bool] = True  # with what was written in it, once its server took the question back
-    KEYS: ClassVar[Sequence[tuple[str, str]]] = (("tab", "to Send, enter sends"),)  # those that lead on
+    KEYS: ClassVar[Sequence[tuple[str, str]]] = (("tab", "to Send, enter sends"),)  # those that lead on, by name
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab,shift+tab", "", tooltip="go to the next field or button; letters are text in the fields"),
         Binding("enter", "", tooltip="in a field: go to the next one; on a button: press it"),
@@ -81,9 +81,10 @@ class AskPanel(QuestionPanel):
 
     def keys(self) -> Sequence[tuple[str, str]]:
         if self.ask.answer.cancelled():
-            return [("escape", "closes"), ("ctrl+c", "copies")]
+            return [("escape", "closes"), (key_of("copy"), "copies")]
         choosing = [("up down, space", "choose")] if isinstance(self.screen.focused, PickField) else []
-        return [*choosing, *self.KEYS, (key_of("decline"), "declines"), ("escape", "cancels")]
+        leading = ((key_of(name), brief) for name, brief in (*self.KEYS, ("decline", "declines")))
+        return [*choosing, *leading, ("escape", "cancels")]
 
     def on_descendant_focus(self) -> None:
         self.hint = self.asked = ""
@@ -168,7 +169,7 @@ class AddressPanel(AskPanel):
     """Shows an address with its host, opens it by a key, and asks to visit it or to log in there."""
 
     STAYS = False  # it closes because the browser is back, or the server saw the visit
-    KEYS = (("o", "opens"), ("ctrl+c", "copies"), ("tab", "to the buttons, enter goes on"))
+    KEYS = (("open_page", "opens"), ("copy", "copies"), ("tab", "to the buttons, enter goes on"))
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("open_page", "open", "open", tooltip="open a page's address in the browser")
     ]
@@ -182,7 +183,7 @@ class AddressPanel(AskPanel):
             *(Content.styled(f"! {line(note, 300)}", "bold $text-warning") for note in address.notes),
         ]
         shown = Static(Content("\n").join(rows), markup=False)
-        buttons = [AskButton("Open (o)", self.action_open)] if address.may_open else []
+        buttons = [AskButton(f"Open ({key_of('open_page')})", self.action_open)] if address.may_open else []
         if isinstance(asked, Login):
             words = (
                 "The browser's answer arrives here by itself. If the browser runs on another machine, paste the address that it shows"
@@ -205,9 +206,9 @@ class AddressPanel(AskPanel):
             self.run_worker(self._open())
 
     async def _open(self) -> None:
-        words = "This address is not opened from here; ctrl+c copies it."
+        words = f"This address is not opened from here; {key_of('copy')} copies it."
         if self._address.may_open:
-            words = "No browser was found here. ctrl+c copies the address; open it elsewhere."
+            words = f"No browser was found here. {key_of('copy')} copies the address; open it elsewhere."
             if await asyncio.to_thread(open_in_browser, self._address.text, self.host.settings.environment):
                 words = f"{line(self._address.host, 60)} was opened in the browser. Come back here when you are done."
         self.say(words)

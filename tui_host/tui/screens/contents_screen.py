@@ -26,7 +26,7 @@ from tui_host.host.image_decoder import Picture, decode_image
 from tui_host.llm.outline import size_words
 from tui_host.servers.catalog import READ, ContentBlock
 from tui_host.servers.tool_output import read_contents, read_output
-from tui_host.tui.keys import bound
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.screens.field_screen import SaveScreen
 from tui_host.tui.screens.page_screen import Browse
 from tui_host.tui.widgets.choices import Choice
@@ -166,7 +166,7 @@ class ContentsScreen(Browse):
 
         def saved(path: Path) -> None:
             self._saved = path
-            self.note(line(f"saved: {path}   o opens it", 500))
+            self.note(line(f"saved: {path}   {key_of('open_saved')} opens it", 500))
 
         with self.telling("Not saved: "):
             data, name = content_bytes(content), suggested_name(content, self._item.tool, number)

@@ -58,7 +58,7 @@ ABOUT_MARKS = (
     ("•••", "at a row's end: a secret was taken out. In a text: here stood a secret, with its name and length"),
     ("x12", "twelve frames that say the same, folded into one row"),
     ("inferred", "linked by name, arguments, time and result: another host does not record what belongs together"),
-    ("?", "maybe: the likeliest of several calls, by order; J on it lists the others and joins by hand"),
+    ("?", "maybe: the likeliest of several calls, by order; joining by hand lists the others"),
     ("its frame is not known", "the model was told a result, and no tapped frame brought it"),
 )
 ABOUT_FILTER = (

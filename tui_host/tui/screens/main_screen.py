@@ -19,9 +19,9 @@ from typing_extensions import override
 
 from tui_host.tui import sources, textual_private
 from tui_host.tui.alerts import WAITING_SECONDS
-from tui_host.tui.keys import ACTIONS, bound, keys_of, kinds_at
+from tui_host.tui.keys import ACTIONS, bound, key_of, keys_of, kinds_at
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
-from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers
+from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers, read_only
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.placeholders import EmptyChat
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
@@ -274,7 +274,7 @@ class MainScreen(Screen[None]):
             asked = f"{waits} call{'s' * (waits > 1)} to decide"
         elif not asked and session is not None and session.activity.waits == "you":
             asked = "Continue, or stop?"
-        alert = f"{asked} (f2)" if asked and not self.shows_chat else ""
+        alert = f"{asked} ({key_of('inspector')})" if asked and not self.shows_chat else ""
         if session is not None and session.activity.waits == "you" and session.waited >= WAITING_SECONDS:
             alert = f"{alert or 'waiting for you'} since {status.clock_words(session)}"
         state = (*status.header_state(host, session), width, alert, foreign, self.submissions.place)
@@ -296,7 +296,7 @@ class MainScreen(Screen[None]):
         """Show what the prompt invites to, and what status line and queue say."""
         host, session, transcript, overlay = self.host, self.submissions.shown, self._transcript, self.overlay
         answers = list(self.prompt.quick) if session is not None and len(session.conversation) else []
-        invitation = FROM_FILE if self._reading else PLACEHOLDER
+        invitation = read_only(FROM_FILE) if self._reading else PLACEHOLDER
         if self.source is not None and self.source.read_only:
             invitation = self.source.read_only
         elif session is not None and session.step_limit is not None:
@@ -313,7 +313,7 @@ class MainScreen(Screen[None]):
         below = 0 if transcript is None else transcript.new_below
         words = f"{below:,} new line{'s' * (below > 1)} below (end)   " if below else ""
         if overlay is not None and overlay.login is not None and self.question is None:
-            words += f"{overlay.words}: ctrl+g shows it   "
+            words += f"{overlay.words}: {key_of('editor')} shows it   "
         self._status.say(status.status(host, session, width, words))
         queue = ((*session.queued,), session.busy, self._queue.size.width)
         if queue != self._in_queue:

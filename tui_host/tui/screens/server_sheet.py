@@ -17,6 +17,7 @@ from tui_host.chat.call_arguments import canonical
 from tui_host.chat.calls import call_directly
 from tui_host.errors import JSON, TuiHostError
 from tui_host.servers.catalog import OfferedPrompt, Resource, Tool, expand
+from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
     from tui_host.answers.masks import Mask
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 Item: TypeAlias = Tool | Resource | OfferedPrompt
 _LABEL_CHARACTERS, _BEGINNING_CHARACTERS = 300, 80
 _AWAY = ("failed", "lost")
-_REMEDIES = {"failed": "r reconnects", "lost": "r tries at once", "stopped": "r connects", "disabled": "r connects"}
+_REMEDIES = {"failed": "reconnects", "lost": "tries at once", "stopped": "connects", "disabled": "connects"}
 
 
 def name_of(item: Item) -> str:
@@ -47,7 +48,8 @@ def offers_of(status: ServerStatus) -> Mapping[str, Sequence[Item]]:
 def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, instructed: str, wanted: str) -> Sheet:
     """Return all that is known of a server, masked before it is cut; with words to filter by, only the lists."""
     state = f"{status.state}{f': {line(mask(status.detail), 600)}' if status.detail else ''}"
-    notes = [_REMEDIES.get(status.state, ""), *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
+    remedy = f"{key_of('reconnect')} {_REMEDIES[status.state]}" if status.state in _REMEDIES else ""
+    notes = [remedy, *(f"notice: {line(mask(notice), 400)}" for notice in status.notices)]
     whole = Sheet(what=f"{status.name}: {state}", lines=(), notes=notes)
     if wanted:
         filtered: list[SheetLine] = []
@@ -70,7 +72,7 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
     if status.instructions:
         beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
         told.append(("instructions", f"{instructed}: {beginning}", status.instructions))
-    told.append(("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; f2 lists them", ""))
+    told.append(("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; see the inspector", ""))
     if status.log:
         counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
         lines = [f"{said.level:<9} {f'{said.logger}: ' if said.logger else ''}{said.text}" for said in status.log]

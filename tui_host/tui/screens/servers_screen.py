@@ -23,7 +23,7 @@ from tui_host.host.request_preview import preview_request
 from tui_host.llm.outline import estimate_tokens
 from tui_host.servers.catalog import READ, Resource
 from tui_host.settings.save import save_switches
-from tui_host.tui.keys import bound
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.questions.overlay import QuestionOverlay
 from tui_host.tui.screens.field_screen import FillScreen
 from tui_host.tui.screens.page_screen import Browse
@@ -126,7 +126,7 @@ class ServersScreen(Browse):
         off, weights = server.tools_off, self._weights.get(key, {})
         if self._basis != (basis := (key, off, weights, offers_of(status))):
             self._basis, self._lists = basis, lists_of(status, self._mask, off, weights)
-        instructed = "not sent; i sends them"
+        instructed = f"not sent; {key_of('instructions')} sends them"
         if server.is_instructing and self._session.protocol in {"native", "hub"}:
             size = estimate_tokens(status.instructions.encode("utf-8", "replace"))
             instructed = f"sent, ~{size:,} tok in each request"
@@ -176,7 +176,7 @@ class ServersScreen(Browse):
         server, path, session, here = self._server(), self._path(), self._session, self.choices.current
         tool = "".join(path[1:2]) if path[:1] == ("tools",) else ""
         if path and not tool:
-            self._tell("o switches a tool in this tree, or a server in the list")
+            self._tell(f"{key_of('switch')} switches a tool in this tree, or a server in the list")
         elif server is not None:
             name, is_on = ".".join((here, *path[1:2])), server.status.state not in _ON
             with self.telling():
@@ -214,7 +214,7 @@ class ServersScreen(Browse):
             screen = FillScreen(self._host, form, lambda values, form=form: self._request(replace(form, given=values)))
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
         else:
-            self._tell("t is for a tool, a resource or a prompt in the sheet; tab goes there")
+            self._tell(f"{key_of('try')} is for a tool, a resource or a prompt in the sheet; tab goes there")
 
     def _request(self, form: Form) -> None:
         pool, recorder, tool = self._host.pool, self._host.recorder, form.item
@@ -226,7 +226,7 @@ class ServersScreen(Browse):
             self._tell("A request is running; escape stops it." if tool else f"{form.server} is not connected.")
             return
         if not self._direct:
-            self._tell("The answer and its frames stand here, under requests: f2 lists those of conversations.")
+            self._tell("The answer and its frames stand here, under requests; the inspector has conversations.")
         session = self._direct[0].session if self._direct else self._host.sessions.new()
         session.is_direct = True
         connection = pool.server(form.server).status.connection

@@ -24,7 +24,7 @@ from tui_host.chat.session import oldest_turns, omit_turns
 from tui_host.errors import StoreError
 from tui_host.infer.stories import Stories, TapStory
 from tui_host.llm.outline import size_words
-from tui_host.tui.keys import bound
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.screens.page_screen import Browse, PickScreen
 from tui_host.tui.widgets.choices import Choice
 from tui_host.tui.widgets.pages.text_page import TextPage
@@ -263,7 +263,7 @@ class SessionsScreen(Browse):
         if listed is None or store is None:
             return
         info, title, reason = listed.info, line(self._title(listed), 80), ""
-        words = f"delete again: remove «{title}» for good. Any other key keeps it."
+        words = f"{key_of('remove')} again: remove «{title}» for good. Any other key keeps it."
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
         if shown is not None and shown.id in {info.id, listed.whole, *ids_of(info)}:
             reason = "This session is on the screen. Show another one first, then delete it here."

@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from tui_host.capture.visible import line
 from tui_host.errors import TuiHostError
+from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
@@ -49,7 +50,7 @@ class Submissions:
         """Whether messages can be sent in this session, and would begin a turn `at_once`; if not, tells the user."""
         if self.session.is_foreign:
             what = "This is another host's session" if self.session.source == "tap" else "This was captured elsewhere"
-            self._prompt.notify(f"{what}; ctrl+n begins a session of your own.", markup=False, timeout=6)
+            self._prompt.notify(f"{what}; {key_of('new')} begins a session of your own.", markup=False, timeout=6)
             return False
         if not at_once or self.edited:  # what was edited is asked in a branch
             return True
@@ -171,7 +172,9 @@ class Submissions:
         try:
             family = await asyncio.to_thread(sessions.family, session)
             if len(family) < 2:
-                words = "This session has no branches: in the chat, f on a message or an answer makes one."
+                words = (
+                    f"This session has no branches: in the chat, {key_of('fork')} on a message or an answer makes one."
+                )
                 self._screen.notify(words, markup=False, timeout=4)
                 return
             place = family.index(session.id) + step

@@ -18,13 +18,13 @@ def source_of(host: Host, session: Session) -> SessionSource:
         return SessionSource(host, session)
     from tui_host.chat.conversation import Conversation
     from tui_host.tui.sources.tapped import NO_CHAT, TapSource
-    from tui_host.tui.suggestions import FROM_FILE
+    from tui_host.tui.suggestions import FROM_FILE, read_only
 
     info = host.store.sessions.get(session.id)
     # One of our own that is imported is followed as a tap is while it is read, and then has the chat that it came with.
     if info is not None and info.imported and not (info.is_story or info.live):
         source = SessionSource(host, session)
-        source.live, source.empty, source.read_only = False, NO_CHAT, FROM_FILE
+        source.live, source.empty, source.read_only = False, NO_CHAT, read_only(FROM_FILE)
         source.foreign = "from a file: read only"
         session.conversation = Conversation(host.store.session_items(session.id), redact=session.redact)
         return source

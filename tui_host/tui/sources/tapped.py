@@ -18,7 +18,7 @@ from tui_host.infer.conversations.host_names import in_words
 from tui_host.infer.story_reader import LiveStory, StoryState, StoryUpdate
 from tui_host.tui.in_thread import in_thread
 from tui_host.tui.sources.live import LOOK_SECONDS, SessionSource
-from tui_host.tui.suggestions import FROM_FILE, READING
+from tui_host.tui.suggestions import FROM_FILE, READING, read_only
 
 if TYPE_CHECKING:
     from tui_host.capture.ladder.row import Row
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _READ_SECONDS = 0.25  # longest time to read at once
 _PIECES_SECONDS = 0.02  # longest time to process records in one look while little is drawn
-NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector (f2). To send something, begin a session of your own with ctrl+n."
+NO_CHAT = "This capture has no chat. Read its requests and frames in the inspector. To send something, begin a session of your own: /new."
 _WHOSE_CHARACTERS = 100
 
 
@@ -41,7 +41,7 @@ class TapSource(SessionSource):
         is_file = info is not None and info.imported
         self._reading = READING.format(session.title) if is_file else ""
         self._has_own_chat = info is not None and is_file and not info.is_story
-        self.read_only = FROM_FILE if is_file else "Tapped, read only.  ctrl+n new session  / commands"
+        self.read_only = read_only(FROM_FILE if is_file else "Tapped")
         self.empty = self._reading or "Reading the taps' records …"
         session.conversation = Conversation(redact=session.redact)
         self._following = self.story = LiveStory(store, session.id)
@@ -99,7 +99,7 @@ class TapSource(SessionSource):
             self.ladder.close(state.running)
             self.is_behind = False
             if not state.title:
-                self.empty = "These records were deleted. f5 lists other sessions; ctrl+n begins your own."
+                self.empty = "These records were deleted. /sessions lists others; /new begins your own."
             elif self._reading:
                 self.empty = NO_CHAT
             elif state.has_calls and not state.models:

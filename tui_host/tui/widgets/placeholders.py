@@ -9,10 +9,9 @@ from textual.style import Style
 from textual.widget import Widget
 from typing_extensions import override
 
+from tui_host.tui.keys import key_of
 from tui_host.tui.suggestions import Offers
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
-
-REPAIR = "f3 shows messages and standard error, and reconnects."
 
 
 class EmptyChat(Widget):
@@ -35,7 +34,8 @@ class EmptyChat(Widget):
             lines.append(Content(""))
         lines += [Content.assemble(("✗ ", "bold $text-error"), (words, "$foreground")) for words in offers.failures]
         if offers.failures:
-            lines += [Content(REPAIR), Content("")]
+            words = f"{key_of('servers')} shows messages and standard error, and reconnects."
+            lines += [Content(words), Content("")]
         return Content("\n").join([*lines, *map(Content, offers.lines)])
 
     def on_click(self, event: events.Click) -> None:

@@ -14,7 +14,7 @@ from textual.widgets import Input, Static, TextArea
 from tui_host.answers.sheet import money
 from tui_host.capture.short_units import short_size
 from tui_host.capture.visible import line, tool_name
-from tui_host.tui.keys import IN_BAR, key_rows, keys_of
+from tui_host.tui.keys import IN_BAR, key_of, key_rows, keys_of
 from tui_host.tui.text_width import clip
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _others_waiting(host: Host, session: Session | None) -> str:
     if not others:
         return ""
     since = clock_words(min(others, key=lambda other: other.activity.since))
-    return f"{len(others)} other session{'s' * (len(others) > 1)} waiting for you (f5) since {since}"
+    return f"{len(others)} other session{'s' * (len(others) > 1)} waiting for you ({key_of('sessions')}) since {since}"
 
 
 def clock_words(session: Session) -> str:

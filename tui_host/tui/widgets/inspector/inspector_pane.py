@@ -17,7 +17,7 @@ from tui_host.answers.wires import RecordedWires, Section
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import completions
 from tui_host.capture.visible import line
-from tui_host.tui.keys import bound
+from tui_host.tui.keys import bound, key_of
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.details.detail_panel import Detail
 from tui_host.tui.widgets.details.tabs import ANSWERS, TEXTS, about
@@ -138,7 +138,7 @@ class Inspector(Container):
         is_start = row is None and ladder.following and not traffic.sections.has_turns
         selected.show(source, None if self._has_legend or is_start else row or ladder.selected_section)
         why = "" if source is None or len(traffic.rows) else source.why_empty
-        selected.empty = legend(why, self.size.width)
+        selected.empty = legend(why, self.size.width, key_of("signs"))
         other, reason = None, ""
         if row is not None:
             # The nearest relative of another lane, else the other half of the exchange.

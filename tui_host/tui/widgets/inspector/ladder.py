@@ -18,6 +18,7 @@ from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
 from tui_host.capture.visible import visible
 from tui_host.tui.in_thread import in_thread
+from tui_host.tui.keys import key_of
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
@@ -99,20 +100,20 @@ class LadderView(LineView):
         It `clears` if `escape` clears the filter from where the focus is.
         """
         item, index, row_filter = self.selected_number, self._index, self.row_filter
-        words = [] if row_filter.text else ["? signs"]
+        words = [] if row_filter.text else [f"{key_of('signs')} signs"]
         if item is not None and item != SESSION:
             turn = index.turn_of(item)
             words.append(f"turn {turn}" if turn else "connections")
         if self.following and not self.is_at_first and (self.source is None or self.source.live):
             words.append("following")
         if looks and not row_filter.is_on:  # with a filter the key goes to its next match
-            words.append(f"{looks:,} to look at (n)")
+            words.append(f"{looks:,} to look at ({key_of('next')})")
         if not row_filter.is_on and (below := len(index.homes) - self._known) > 0:
             words.append(f"G goes to {below:,} new row{'s' * (below > 1)} below")
-        words.append(f"/ {clip(row_filter.text or 'filter', 24)}")
+        words.append(f"{key_of('filter')} {clip(row_filter.text or 'filter', 24)}")
         if row_filter.text:
             words.append(f"{index.kept:,} of {len(self.traffic.rows):,}{' …' * row_filter.is_looking}")
-            words.append("esc clears" if clears else "/ again")
+            words.append("esc clears" if clears else f"{key_of('filter')} again")
         left = f"{'>' if self.has_focus else ' '}{index.tally(item, 'llm')} LLM "
         left = f"{left}{'─' * max(1, _HOST_COLUMN - len(left))}┬── {index.tally(item, 'mcp')} MCP "
         for first in range(len(words)):

@@ -174,7 +174,7 @@ def _frame(row: Row) -> list[Piece]:
 
 
 @lru_cache(2)
-def legend(why_empty: str, width: int) -> str:
+def legend(why_empty: str, width: int, key: str) -> str:
     """Return why the list has no rows, if it has none, and its signs and their meaning, in lines of at most 41 cells."""
     signs = (
         ("<──┤", "request to the model"),
@@ -190,5 +190,5 @@ def legend(why_empty: str, width: int) -> str:
         ("•••", "a secret, not kept"),
     )
     why = [*wrap(why_empty, max(1, width - 1)), ""] if why_empty else []
-    lines = *why, "Signs of the list (? shows them)", *(f"{sign:<8}{words}" for sign, words in signs)
+    lines = *why, f"Signs of the list ({key} shows them)", *(f"{sign:<8}{words}" for sign, words in signs)
     return "\n".join(f" {words}".rstrip() for words in lines)

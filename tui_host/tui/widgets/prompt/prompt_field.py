@@ -21,7 +21,7 @@ from typing_extensions import override
 from tui_host.answers.pages import PAGES, WIRE_TABS
 from tui_host.capture.visible import line, visible
 from tui_host.errors import TuiHostError
-from tui_host.tui.keys import bound, keys_named
+from tui_host.tui.keys import bound, key_of, keys_named
 from tui_host.tui.widgets.key_order import KeysInOrder
 from tui_host.tui.widgets.prompt.file_names import matching, named
 from tui_host.tui.widgets.prompt.prompt_marks import FOLDED_CHARACTERS, Marks
@@ -391,9 +391,10 @@ class Prompt(KeysInOrder, TextArea):
                 words.append(f"data of {', '.join(servers)} to {line(str(self._offers.session().model), 60)}")
             words += [f"{len(attached)} attached", "backspace removes a mark"]
         has_paste = bool(self.marks.pastes(text))
-        words += ["ctrl+t opens the paste"] if has_paste else []
-        words += [f"found: {line(self._wanted, 20)}", "ctrl+r the one before", "escape back"] * self._is_searching
-        words += ["ctrl+u clears"] if has_paste or text.count("\n") > 1 else []
+        words += [f"{key_of('open_paste')} opens the paste"] if has_paste else []
+        found = f"found: {line(self._wanted, 20)}", f"{key_of('again')} the one before", "escape back"
+        words += found if self._is_searching else ()
+        words += [f"{key_of('clear')} clears"] if has_paste or text.count("\n") > 1 else []
         self.border_subtitle = "  ".join(words)
         is_name = WORD.search(self._before_caret) is not None
         if self._recalled < len(self._sent):

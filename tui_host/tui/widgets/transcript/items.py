@@ -25,6 +25,7 @@ from tui_host.chat.conversation import (
     UserItem,
     without_secrets,
 )
+from tui_host.tui.keys import key_of
 from tui_host.tui.markdown.page import NO_INKS, PLAIN, STRONG, Inks, MarkdownPage
 from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.transcript.item_parts import ItemPart, estimate
@@ -204,7 +205,7 @@ class Items:
         """Return a note, or an error with the provider's own words and the key that goes on."""
         page = MarkdownPage(self.width, self.inks)
         dim, bar = self.inks["dim"], Segment(" │ ", self.inks["wrong"])
-        key = "press ctrl+r to " + ("go on without the oldest turns" if item.is_full else "try again")
+        key = f"press {key_of('again')} to " + ("go on without the oldest turns" if item.is_full else "try again")
         key *= item.is_full or item.again
         if item.kind == "note":
             times = f"{item.times} times" * (item.times > 1)
