@@ -392,8 +392,8 @@ class Prompt(KeysInOrder, TextArea):
             words += [f"{len(attached)} attached", "backspace removes a mark"]
         has_paste = bool(self.marks.pastes(text))
         words += [f"{key_of('open_paste')} opens the paste"] if has_paste else []
-        found = f"found: {line(self._wanted, 20)}", f"{key_of('again')} the one before", "escape back"
-        words += found if self._is_searching else ()
+        shown = f"found: {line(self._wanted, 20)}", f"{key_of('again')} the one before", "escape back"
+        words += shown if self._is_searching else ()
         words += [f"{key_of('clear')} clears"] if has_paste or text.count("\n") > 1 else []
         self.border_subtitle = "  ".join(words)
         is_name = WORD.search(self._before_caret) is not None
