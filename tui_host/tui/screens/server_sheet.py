@@ -72,7 +72,8 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
     if status.instructions:
         beginning = line(mask(status.instructions), _BEGINNING_CHARACTERS)
         told.append(("instructions", f"{instructed}: {beginning}", status.instructions))
-    told.append(("frames", f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; see the inspector", ""))
+    frames = f"{status.frames_out:,} out, {status.frames_in:,} in{malformed}; {key_of('inspector')} lists them"
+    told.append(("frames", frames, ""))
     if status.log:
         counts = ", ".join(f"{count:,} {level}" for level, count in status.log_counts)
         lines = [f"{said.level:<9} {f'{said.logger}: ' if said.logger else ''}{said.text}" for said in status.log]
