@@ -260,7 +260,9 @@ def test_a_key_of_the_keyring_is_sent_as_one_of_the_environment_is(name: str) ->
     assert any(value.removeprefix("Bearer ") == key for _, value in outgoing.headers)
     assert outgoing.url.startswith(listed.url.partition("/models")[0].removesuffix("/tags"))
     assert outgoing.secret == Secret(f"{name}.api_key", key)
-    assert credential_place(with_key(provider, key)) == "the key in the system's keyring, which /model stores and forgets"
+    assert (
+        credential_place(with_key(provider, key)) == "the key in the system's keyring, which /model stores and forgets"
+    )
 
 
 def test_the_place_of_a_key_is_named() -> None:
