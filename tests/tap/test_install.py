@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.tap.host_files import CLAUDE_CODE, CURSOR, SAMPLES, SECRETS, VSCODE
-from tui_host.answers.masked_words import hide
 from tui_host.cli.arguments import read_arguments
 from tui_host.cli.commands.tap_install import own_command
 from tui_host.cli.commands.tap_install import run as tap_install
 from tui_host.errors import JSON, SettingsError
+from tui_host.servers.masked_words import hide
 from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.jsonc import PlacedValue, parse
 from tui_host.settings.hosts.known_hosts import KnownHost, files_of, known_host

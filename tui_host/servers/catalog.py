@@ -193,10 +193,7 @@ def describe(spec: ServerSpec) -> str:
         address = rest.partition("?")[0].partition("#")[0]
         host, slash, path = address.partition("/")
         return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
-    from tui_host.settings.credential_places import (  # late: the first frame needs no search for credentials
-        HIDDEN,
-        hide,
-    )
+    from tui_host.servers.masked_words import HIDDEN, hide  # late: the first frame needs no search for credentials
 
     return shlex.join(hide(_words(spec))).replace(f"'{HIDDEN}'", HIDDEN)
 

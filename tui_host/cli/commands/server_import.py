@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tui_host.answers.masked_words import hide
 from tui_host.cli import diagnostics, options, output
 from tui_host.errors import JSON, SettingsError
 from tui_host.servers.catalog import describe, identity
+from tui_host.servers.masked_words import hide
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
 from tui_host.settings.hosts.host_files import HostFile

@@ -12,11 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tui_host.answers.masked_words import hide
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.answerers import can_ask
 from tui_host.errors import JSON, SettingsError
+from tui_host.servers.masked_words import hide
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import servers_in
 from tui_host.settings.hosts.host_files import HostFile

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from tui_host.answers.masks import HIDDEN
 from tui_host.settings.credential_places import in_url
 from tui_host.settings.sensitivity import pieces, sensitivity
 
+HIDDEN = "•••"
 # An argument may be a program of many lines: each pattern scans a part only a few times.
 _OPTION = re.compile(r"-{1,2}[\w.-]+")
 _ASSIGNED = re.compile(r"(?<![\w.-])([\w.-]++)\s*+[=:]\s*(?=.)", re.DOTALL)
