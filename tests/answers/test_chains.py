@@ -1,5 +1,6 @@
 """The chain of a call, what pages are asked about by name, and values that come again or from nowhere."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -47,23 +48,20 @@ def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_
 
 def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() -> None:
     wires = Wires()
-    asked = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"multiply","arguments":%s}}'
-    wires.frame(asked % (4, b'{"a":6}'), 1.0, direction="out", call=CALL_ID)
+    wires.calls(4, 1.0, {"a": 6})
     wires.notice(1, 1.1)
-    content = (
-        b'[{"type":"text","text":"it is GZ-7741-K"},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}]'
-    )
-    result = b'{"content":%s,"structuredContent":{"id":"GZ-7741-K","mayor":"nobody"}}' % content
-    wires.frame(b'{"jsonrpc":"2.0","id":4,"result":%s}' % result, 1.5, direction="in", call=CALL_ID)
+    image: JSON = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    content: JSON = [{"type": "text", "text": "it is GZ-7741-K"}, image]
+    result: JSON = {"content": content, "structuredContent": {"id": "GZ-7741-K", "mayor": "nobody"}}
+    wires.frame(rpc(id=4, result=result), 1.5, direction="in", call=CALL_ID)
     tell(wires, "it is GZ-7741-K")
-    wires.frame(asked % (5, b'{"b":"GZ-7741-K"}'), 3.0, direction="out", call="other")
-    wires.frame(b'{"jsonrpc":"2.0","id":5,"result":{"content":[]}}', 3.1, direction="in", call="other")
+    wires.calls(5, 3.0, {"b": "GZ-7741-K"}, {"content": []}, call="other")
 
     chain, later = ChainReader(wires, CALL_ID).chain(), ChainReader(wires, "other").chain()
     assert chain is not None
     assert later is not None
     steps = {step.happened: step for step in chain.steps}
-    assert [piece.text for piece in steps["answered"].pieces] == [result.decode()]
+    assert [piece.text for piece in steps["answered"].pieces] == [json.dumps(result)]
     assert steps["during"].value == "log: info: n 1"
     assert steps["answered"].repeats == ('"GZ-7741-K" comes again in math.multiply (turn 1)',)
     assert steps["told"].place == "messages[2]"
@@ -86,6 +84,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
         ("time", "turn 1", "time of turn 1: 2.9 s"),
         ("chain", "math #4", "math.multiply  call s.1.1.1 = math #4, connection 1  2.3 s, of it 2.3 s until decided"),
         ("chain", "multiply", "math.multiply  call s.1.1.1 = math #4, connection 1  2.3 s, of it 2.3 s until decided"),
+        ("calls", "1", "calls of turn 1: 1"),
         ("tools", "", "tools of the session: 1 in 2 requests"),
         ("bill", "LLM 9", "has no request LLM 9"),
         ("time", "yesterday", "has no turn yesterday"),
@@ -114,13 +113,8 @@ def test_the_parts_of_a_bill_are_all_of_the_request() -> None:
 
 def test_values_are_compared_without_the_separators_of_numbers_and_from_nowhere_is_said() -> None:
     wires = Wires()
-    asked = {"name": "multiply", "arguments": {"city": "Paris"}}
-    wires.frame(rpc(id=4, method="tools/call", params=asked), 1.0, direction="out", call=CALL_ID)
-    result: JSON = {
-        "content": [{"type": "text", "text": "to: ops@example.org"}],
-        "structuredContent": {"people": 2102650},
-    }
-    wires.frame(rpc(id=4, result=result), 1.5, direction="in", call=CALL_ID)
+    content: JSON = [{"type": "text", "text": "to: ops@example.org"}]
+    wires.calls(4, 1.0, {"city": "Paris"}, {"content": content, "structuredContent": {"people": 2102650}})
     tell(wires, "to: ops@example.org, 2,102,650 people")
     answer = wires.response(
         row_of(wires, "request"), 2.1, *events_of({"content": "2.102650 million, 2,102,650 or 77?"})
@@ -139,10 +133,8 @@ def test_values_are_compared_without_the_separators_of_numbers_and_from_nowhere_
 
 def test_a_chain_says_how_much_of_a_long_result_was_told() -> None:
     wires = Wires()
-    asked = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply","arguments":{}}}'
-    wires.frame(asked, 1.0, direction="out", call=CALL_ID)
     text = "line of the report\n" * 4_000
-    wires.frame(rpc(id=4, result={"content": [{"type": "text", "text": text}]}), 1.5, direction="in", call=CALL_ID)
+    wires.calls(4, 1.0, result={"content": [{"type": "text", "text": text}]})
     tell(wires, shortened(text))
     states = {step.happened: f"{step.value} {step.state}" for step in some(ChainReader(wires, CALL_ID).chain()).steps}
     assert "told: text (50," in states["told"]

@@ -68,7 +68,7 @@ def test_a_rule_for_good_holds_for_this_definition_alone_and_what_is_asked_says_
     policy = Policy([lasting(tool())])
     held = policy.decide(request())
     assert held is not None
-    assert (held.verdict, held.by, held.words) == ("approved", "rule", "allowed by a rule in rules.toml")
+    assert (held.verdict, held.by, held.words) == ("approved", "rule", "allowed by the rule math.add in rules.toml")
     assert policy.decide(request(), is_current=False) is None
     changed = tool(fingerprint="f2")
     assert policy.decide(request(changed)) is None

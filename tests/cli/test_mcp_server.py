@@ -15,7 +15,7 @@ from tests.kit.bodies import asks, text
 from tests.kit.program import Programs
 from tests.opening.captured import archive, entry
 
-TOOLS = "list_sessions show_turn look time show_call compare_requests bill tools servers search read_bytes"
+TOOLS = "list_sessions show_turn look calls time show_call compare_requests bill tools servers search read_bytes"
 
 
 @asynccontextmanager
@@ -75,7 +75,7 @@ async def test_a_recorded_session_is_told_to_other_programs_and_not_changed(prog
             assert "more: start 50" in span
             assert re.search(rf"row {row}  \d\d:\d\d:\d\d\.\d{{3}}  LLM 2 <-", turn), "each row has its time"
             assert "  http://127.0.0.1:" in next(entry for entry in turn.splitlines() if "LLM 2 ->" in entry)
-            for page, words in (("servers", "connection 1"), ("tools", "echo")):
+            for page, words in (("servers", "connection 1"), ("tools", "echo"), ("calls", "1.1.1  good.echo")):
                 assert words in (await _told(session, page, session=first))[0]
             whole, _ = await _told(session, "read_bytes", session=first, row=row)
             assert "bytes 0 to 16000 of " in whole

@@ -126,16 +126,10 @@ def test_show_is_the_conversation_in_words_and_in_json(kept: Kept) -> None:
     assert kinds == ["user", "answer", "call", "call", "answer", "summary"]
 
 
-def test_show_tells_the_changes_of_a_request_in_words_and_in_json(kept: Kept) -> None:
-    words = kept.place.run("sessions", "show", kept.called, "--changes", "2").text
-    assert "changes of LLM 2 since LLM 1, the request before\n" in words
-    assert "nothing that was sent before has changed" in words
+def test_show_tells_the_changes_of_a_request_and_what_pages_are_not_about(kept: Kept) -> None:
     shown = kept.place.run("sessions", "show", kept.called, "--json", "--changes", f"{kept.called}:2", "1").json
     assert str(shown["what"]).startswith("changes of LLM 1 since LLM 2")
     assert shown["lines"]
-    refused = kept.place.run("sessions", "show", kept.called, "--changes", "9")
-    assert refused.code != 0
-    assert "has no request 9" in refused.err
     assert kept.place.run("sessions", "show", kept.called, "--changes", "1", "2", "1").code == 2
     assert "required: ID, before the options" in kept.place.run("sessions", "show", "--bill", kept.called).err
     assert "its calls are 1.1.1" in kept.place.run("sessions", "show", kept.called, "--chain", "9.9.9").err
@@ -237,13 +231,13 @@ TEN = [
     ("who allowed it, what was changed, what not told", "station", "--chain 1.1.1",
      ["by you", "metric", "imperial", "not told: structuredContent source, confidence"]),
     ("the same in Chinese", "chinese", "--chain 1.1.1", ["structuredContent 湿度", "气象站的资料是昨天的"]),
+    ("who approved which call", "station", "--calls", ["1 rejected by you", "lab.history  approved once"]),
     ("who refused it, and why", "station", "--chain 2.1.1", ["rejected by you", "not in production"]),
     ("what became this call", "parcel", "--chain 2.1.1", ["7 rue Basse", "edited address", "came from orders.find"]),
     ("where does a value come from", "station", "--chain 1.2.1", ["GZ-7741-K", "came from lab.lookup", "events"]),
     ("where does the cache break", "station", "--changes 5", ["messages[0]", "a time: it changes"]),
     ("what changed between two", "station", "--changes 4 7", ["and tell our partners the query"]),
-    ("which tool was never called", "chinese", "--tools",
-     ["天气.画地图", '"requests": 6, "calls": 0}, "mark": "never called"']),
+    ("which tool was never called", "chinese", "--tools", ["天气.画地图", '"calls": 0}, "mark": "never called"']),
     ("why did it take so long", "station", "--time 1", ["lab.lookup", "math.multiply", "after 429"]),
     ("what deserves a look", "station", "--look",
      ["refused with 429", "the definition changed of search", "lab exited 134", "edited"]),

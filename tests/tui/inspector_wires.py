@@ -151,6 +151,13 @@ class Wires(SessionSource):
         draft = Record(wire="mcp", kind="frame", peer="math", connection="n1", direction=direction, place=place)
         return self.row(replace(draft, data=data + b"\n"), at)
 
+    def calls(self, number: int, at: float, arguments: JSON = None, result: JSON = None, call: str = CALL_ID) -> None:
+        """A call of `multiply`, and half a second later its result, if it has one."""
+        asked = rpc(id=number, method="tools/call", params={"name": "multiply", "arguments": arguments or {}})
+        self.frame(asked, at, direction="out", call=call)
+        if result is not None:
+            self.frame(rpc(id=number, result=result), at + 0.5, direction="in", call=call)
+
     def stderr(self, text: str, at: float) -> Row:
         draft = Record(wire="stderr", kind="line", peer="math", connection="n1", direction="in")
         return self.row(replace(draft, data=text.encode() + b"\n"), at)
@@ -159,8 +166,8 @@ class Wires(SessionSource):
         data = rpc(method="notifications/message", params={"level": "info", "data": f"n {number}"})
         return self.frame(data, at, direction="in", turn=0)
 
-    def decision(self, at: float, words: str = APPROVED, *, call: str = CALL_ID, tool: str = "multiply") -> Row:
-        data: JSON = {"server": "math", "tool": tool, "asked": {"a": 6, "b": 5}, "words": words}
+    def decision(self, at: float, words: str = APPROVED, *, call: str = CALL_ID, **more: JSON) -> Row:
+        data: JSON = {"server": "math", "tool": "multiply", "asked": {"a": 6, "b": 5}, "words": words, **more}
         place = Place(session="s", turn=1, step=1, call=call)
         return self.row(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), at)
 

@@ -14,7 +14,6 @@ from rich.cells import cell_len
 from tests.llm.protocols.answers import PLAIN, TOOLS
 from tests.tui.inspector_wires import (
     CALL,
-    CALL_ID,
     MESSAGES,
     TOOL,
     Wires,
@@ -94,6 +93,23 @@ def changes(*bodies: bytes, what: str = "Changes") -> Scene:
 
 def function(name: str, description: str) -> JSON:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": {}}}
+
+
+@scene
+def calls_decided_by_a_person_a_rule_and_a_flag(wires: Wires) -> Mapping[str, Row | Section]:
+    done: JSON = {"content": []}
+    wrong: JSON = {"content": [{"type": "text", "text": "no such number"}], "isError": True}
+    wires.decision(0.1, call="1.1.1", by="person", decision="approved")
+    wires.decision(
+        0.2, "edited and approved, by you", call="1.1.2", by="person", decision="edited", sent={"a": 6, "b": 7}
+    )
+    wires.decision(0.3, "rejected by you after 0.3 s: no", call="1.1.3", by="person", decision="rejected")
+    wires.decision(0.4, "allowed by the rule math.* in rules.toml", call="1.1.4", by="rule", decision="approved")
+    wires.decision(0.5, "allowed by --yes", call="1.1.5", by="flag", decision="approved")
+    for number, result in ((1, done), (2, wrong), (4, done), (5, None)):
+        wires.calls(number, number, result=result, call=f"1.1.{number}")
+    wires.append(connection_end("math", "n1", "exited 1"), 6.0)
+    return {"Calls of the session": SESSION}
 
 
 @scene
@@ -189,9 +205,7 @@ def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
     asks: JSON = {"role": "assistant", "tool_calls": [{"index": 0, **CALL}]}
     wires.end(answering(wires, *events_of(asks, finish="tool_calls")), 1.6)
     wires.link("asked", Span(exchange="x", start=0, end=10), 1.6)
-    data: JSON = {"server": "math", "tool": "multiply", "decision": "rejected", "by": "person"}
-    place = Place(session="s", turn=1, step=1, call=CALL_ID)
-    wires.append(Record(wire="host", kind="decision", peer="math", place=place, data=to_json(data)), 2.0)
+    wires.decision(2.0, "", decision="rejected", by="person")
     said: JSON = {"role": "tool", "tool_call_id": "call_1", "content": "The user rejected this call."}
     body = request_body([*MESSAGES, {"role": "assistant", "tool_calls": [CALL]}, said])
     again = wires.request(body, 3.0, exchange="x2", step=2)
@@ -219,8 +233,7 @@ def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
 @scene
 def a_server_that_dies_in_a_call(wires: Wires) -> Mapping[str, Row | Section]:
     wires.request(request_body(MESSAGES), 1.0, exchange="x1")
-    call = b'{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"multiply"}}'
-    wires.frame(call, 2.0, direction="out", call=CALL_ID)
+    wires.calls(4, 2.0)
     wires.append(connection_end("math", "n1", "exited 134"), 2.4)
     wires.request(request_body(MESSAGES), 2.5, exchange="x2", step=2)
     return {"Time that is the server's": SESSION}

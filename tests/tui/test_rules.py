@@ -41,7 +41,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
         ]
         assert file.stat().st_mode & 0o777 == 0o600
         await app.ask('call math.add {"a": 2, "b": 2}')
-        assert words(app) == ["approved for good", f"allowed by a rule in {file}"]
+        assert words(app) == ["approved for good", f"allowed by the rule math.add in {file}"]
         await app.send('call math.divide {"a": 2, "b": 2}')  # of which config.toml asks
         await app.until_asked()
         await app.reach("A", "No rule for good", "ask math.div*")
@@ -52,7 +52,7 @@ async def test_a_rule_for_good_is_shown_as_it_will_stand_and_holds_next_time(tmp
     async with running(tmp_path, config=config, size=SMALL) as app:
         await app.until_ready()
         await app.ask('call math.add {"a": 3, "b": 3}')
-        assert words(app) == [f"allowed by a rule in {file}"]
+        assert words(app) == [f"allowed by the rule math.add in {file}"]
         file.write_text(file.read_text().replace(kept[1]["definition"], "0" * 64))
         app.app.action_reload()
         await app.send('call math.add {"a": 4, "b": 4}', app.asks, "the definition changed", "is for another")

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 from tui_host.answers.bodies import Body, body_of, first_data
 from tui_host.answers.masks import masked
+from tui_host.answers.names import call_name
 from tui_host.answers.outlines import folded, marks_of, outlined
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import (
@@ -229,7 +230,7 @@ class ChainReader:
         ):
             steps.append(self._placed(CallStep(happened="again", value=words), row))
 
-        title = f"{line(tool_name(server, tool, is_decided=True), 200)}  call {line(self._call, 60)}"
+        title = f"{line(tool_name(server, tool, is_decided=True), 200)}  call {call_name(self._wires, self._call)}"
         if sent is not None:
             connection = ladder.numbers.connection(sent)
             title += f" = {self._wires.called(sent)}" + (f", connection {connection}" if connection else "")

@@ -98,6 +98,14 @@ def rows_named(wires: Wires, name: str) -> Sequence[Row]:
     return sorted((ladder.rows[at] for at in ladder.calls[call]), key=lambda row: row.lane != "mcp")
 
 
+def call_name(wires: Wires, call: str) -> str:
+    """Return what a call is called: `1.1.2`; of another host's call, whose key is long, turn, step and place in the answer."""
+    rows, (key, _, place) = wires.ladder.rows, call.rpartition(".")
+    asked = next((rows[at] for at in wires.ladder.calls.get(call, ()) if rows[at].kind == "response"), None)
+    is_long = asked is not None and place.isdecimal() and key == f"{asked.capture}.{asked.exchange}"
+    return f"{asked.turn}.{asked.step}.{int(place) + 1}" if asked is not None and is_long else line(call, 60)
+
+
 def subject_named(
     wires: Wires, page: AnswerPage, text: str, elsewhere: Callable[[str], Wires] | None = None
 ) -> Subject:

@@ -34,6 +34,7 @@ class AnswerPage(NamedTuple):
 
 PAGES = (
     AnswerPage("Look", ("session", "turn"), "TURN", "what deserves a look: errors, retries, edits, what was not told"),
+    AnswerPage("Calls", ("session", "turn"), "TURN", "the calls: who decided on each, after how long, what came of it"),
     AnswerPage("Time", ("session", "turn"), "TURN", "where the time of a turn, or of all turns, went"),
     AnswerPage("Chain", ("call",), "CALL", "the steps of a call, as 1.1.2, lab #4 or its tool: from asked to said"),
     AnswerPage("Changes", ("request",), "REQUESTS", "what changed in a request since the one before, or another one"),

@@ -29,6 +29,7 @@ _FORMS: Mapping[str, Callable[[float], str]] = {
     "share": lambda share: f"{100 * share:.0f} %",
     "money": lambda amount: f"~{money(amount)}",
     "time": short_time,
+    "ran": short_time,
     "change": "{:+,}".format,
 }
 """How the numbers of a column are written, by the column's head; all others as `{:,}`."""

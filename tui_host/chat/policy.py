@@ -178,8 +178,8 @@ class Policy:
         current = tool.fingerprint if is_current else None
         about = (rule for rule in self.rules if is_about(rule, tool) and rule.definition in {"", current})
         rules = {rule.action: rule for rule in about}
-        if "deny" in rules:
-            return request.decided("rejected", "rule", f"denied by a rule in {rules['deny'].where}")
+        if (rule := rules.get("deny")) is not None:
+            return request.decided("rejected", "rule", f"denied by the rule {rule.server}.{rule.tool} in {rule.where}")
         # A flag was typed for this run, so it beats what the file asks about; a denial stands above all.
         flag = next((pattern for pattern in self.flags if _flag_allows(tool, pattern)), None)
         if flag is not None:
@@ -188,8 +188,8 @@ class Policy:
             return request.decided("approved", "flag", "allowed by --yes")
         if is_current and Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint) in self.grants:
             return request.decided("approved", "rule", "session rule")
-        if "ask" not in rules and "allow" in rules:
-            return request.decided("approved", "rule", f"allowed by a rule in {rules['allow'].where}")
+        if "ask" not in rules and (rule := rules.get("allow")) is not None:
+            return request.decided("approved", "rule", f"allowed by the rule {rule.server}.{rule.tool} in {rule.where}")
         return None
 
     def asking(self, tool: Tool) -> Rule | None:

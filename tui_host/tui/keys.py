@@ -28,7 +28,7 @@ class Action(NamedTuple):
 
 
 _COPY = "Copy the selection, else the current item, to the terminal's clipboard (tmux: set -g set-clipboard on)"
-_PAGES = {"look": "", "time": "", "bill": "", "tools": "", "servers": "servers_page"}  # others have a key, or a screen
+_PAGES = {"look": "", "calls": "", "time": "", "bill": "", "tools": "", "servers": "servers_page"}  # others have a key
 ACTIONS = (
     Action("help", "help", "Every key and where it works, and the documents"),
     Action("inspector", "on_main('next_arrangement')", "Chat and inspector, only the inspector, only the chat"),
