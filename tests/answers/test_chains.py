@@ -29,6 +29,7 @@ def tell(wires: Wires, content: str) -> None:
     wires.request(body, 2.0, exchange="x2", step=2)
     place = body.index(to_json(told))
     wires.link("told", Span(exchange="x2", side="request", start=place, end=place + len(to_json(told))), 2.0)
+    wires.request(request_body([*MESSAGES, told, MESSAGES[1]]), 2.7, exchange="x3", step=3)
 
 
 def test_what_was_asked_is_listed_in_the_characters_that_were_read_and_in_those_that_were_cut() -> None:
@@ -55,15 +56,19 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
     result: JSON = {"content": content, "structuredContent": {"id": "GZ-7741-K", "mayor": "nobody"}}
     wires.frame(rpc(id=4, result=result), 1.5, direction="in", call=CALL_ID)
     tell(wires, "it is GZ-7741-K")
-    wires.calls(5, 3.0, {"b": "GZ-7741-K"}, {"content": []}, call="other")
+    wires.decision(2.9, call="1.3.1", decision="edited", sent={"b": "GZ-7741-K"})
+    wires.calls(5, 3.0, {"b": "GZ-7741-K"}, {"content": []}, call="1.3.1")
 
-    chain, later = ChainReader(wires, CALL_ID).chain(), ChainReader(wires, "other").chain()
+    chain, later = ChainReader(wires, CALL_ID).chain(), ChainReader(wires, "1.3.1").chain()
     assert chain is not None
     assert later is not None
     steps = {step.happened: step for step in chain.steps}
     assert [piece.text for piece in steps["answered"].pieces] == [json.dumps(result)]
     assert steps["during"].value == "log: info: n 1"
-    assert steps["answered"].repeats == ('"GZ-7741-K" comes again in math.multiply (turn 1)',)
+    carried = "LLM 1 and 1 later request (to LLM 2)"
+    again = f'"GZ-7741-K" comes again in {carried}, math.multiply (call 1.3.1, put in by an edit)'
+    assert steps["answered"].repeats == (again,)
+    assert steps["told"].repeats == (f"the result stands in {carried}",)
     assert steps["told"].place == "messages[2]"
     assert steps["told"].state == (
         "told: text with the values of structuredContent id · not told: image, structuredContent mayor, 1 log line"

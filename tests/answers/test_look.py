@@ -16,6 +16,7 @@ from tui_host.answers.event_words import Said, event_said
 from tui_host.answers.look_page import Looks, look_page
 from tui_host.answers.wires import Section
 from tui_host.capture.http.sse import SseDecoder
+from tui_host.errors import JSON
 from tui_host.llm.body_framing import LineDecoder
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.tui.widgets.details.tabs import page_of
@@ -77,6 +78,18 @@ def test_rows_are_looked_through_again_once_they_change() -> None:
     assert looks.is_behind
     assert looks.advance()
     assert [looks.look(wires.ladder.rows[number])[1] for number in looks.numbers] == ["it was refused with 500"]
+
+
+def test_what_servers_do_not_offer_is_one_line_behind_the_errors() -> None:
+    wires = Wires()
+    for number, method in enumerate(("prompts/list", "resources/list", "roots/none")):
+        wires.frame(rpc(id=number, method=method), 0.1, direction="out", turn=0)
+        error: JSON = {"code": -32601, "message": "Method not found"}
+        wires.frame(rpc(id=number, error=error), 0.2, direction="in", turn=0)
+    (failed, folded) = look_page(wires, Section(is_session=True)).lines
+    assert (failed.label, failed.style) == ("math #2  this is an error: -32601 Method not found", "failed")
+    assert folded.label == "1 server does not offer prompts/list, resources/list: asked at the start, no error"
+    assert [line.label for line in folded.children] == ["math: prompts/list, resources/list"]
 
 
 CALLS = ("1.1.1", "1.2.1")

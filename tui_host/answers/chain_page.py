@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -85,6 +86,9 @@ ORDER: tuple[Happened, ...] = ("asked", "decided", "sent", "answered", "told", "
 UNSENT = frozenset(("rejected", "invalid", "stopped"))  # the decisions with which a call is not sent
 _BY_ORDER = "maybe: by order · "
 _SHOWN = 64 << 10  # bytes of a piece that are shown
+_LATER = (
+    200  # requests behind the one that told a result, in which it is looked for; of several calls in a page together
+)
 _DURING = 2000  # rows between a call and its answer that are looked at
 _MOST_DURING = 200
 
@@ -124,7 +128,8 @@ def chain_page(wires: Wires, row: Row) -> Sheet:
         for call in row.calls
     )
     calls = [call for *_, call in sorted(keyed)]
-    chains = [*filter(None, (ChainReader(wires, call).chain() for call in calls[:_MOST_CALLS]))]
+    later = _LATER // max(1, len(calls))
+    chains = [*filter(None, (ChainReader(wires, call, later).chain() for call in calls[:_MOST_CALLS]))]
     if not chains:
         return Sheet(what="chain", lines=(), empty=EMPTY)
     more = len(row.calls) - _MOST_CALLS
@@ -147,7 +152,7 @@ def _lines(chain: CallChain) -> tuple[SheetLine, ...]:
         time = "" if step.milliseconds is None else f"{step.milliseconds / 1000:.2f}"
         words = "  ".join(line(part, 400) for part in (step.row, step.place, step.value) if part)
         words += f"  · {line(step.state, 400)}" if step.state else ""
-        words += "".join(f"  · {line(repeat, 200)}" for repeat in step.repeats)
+        words += "".join(f"  · {line(repeat, 300)}" for repeat in step.repeats)
         pieces = [
             SheetLine(
                 key=f"{number}",
@@ -176,6 +181,7 @@ class ChainReader:
 
     _wires: Wires
     _call: str
+    _later: int = _LATER
     _rows: Sequence[Row] = ()
     _start: int | None = None  # when the turn began
     _link: Link | None = None  # where the model asked
@@ -188,6 +194,7 @@ class ChainReader:
     _result: Sequence[Content] = ()
     _placed_rows: dict[tuple[str, int], Row] = field(default_factory=dict[tuple[str, int], Row])  # by their targets
     _logs: int = 0
+    _carried: tuple[str, str] = "", ""  # the result as it was told, and in which requests it stands
     _refused: int = 0  # the status with which a request that told the result was refused
 
     def chain(self) -> CallChain | None:
@@ -246,7 +253,9 @@ class ChainReader:
         if step.happened == "asked":
             yield from values.came_from(self._arguments, row)
         elif step.happened == "answered":
-            yield from values.comes_again([content.value for content in self._result], self._arguments, row)
+            yield from values.comes_again([each.value for each in self._result], self._arguments, row, self._carried)
+        elif step.happened == "told" and self._carried[1].startswith(f"{step.row} "):  # the first one of several
+            yield f"the result stands in {self._carried[1]}"
         elif step.happened == "said" and step.target is not None:
             origins = values.of_answer(row)
             for words in dict.fromkeys(origin.words for origin in origins):
@@ -428,6 +437,7 @@ class ChainReader:
             given = " with the values of ".join(filter(None, (kinds, members)))
             missing = ", ".join(filter(None, (names_of(left), logs)))
             state = " · ".join([f"told: {given}"] * bool(given) + [f"not told: {missing}"] * bool(missing))
+            self._carried = self._carried if again else (words, self._requests(row, body.data[slice(*ranges[0])]))
         return CallStep(
             happened="told",
             place=next((name for name, message in messages if message.start <= start < message.end), ""),
@@ -435,6 +445,17 @@ class ChainReader:
             state=_BY_ORDER * (links[0].known == "maybe") + again + state,
             pieces=self._pieces(body.data, ranges, body),
         )
+
+    def _requests(self, first: Row, told: bytes) -> str:
+        """Return in words in which requests a result stands from the first on: `LLM 2 and 7 later requests (to LLM 9)`."""
+        rows, numbers = self._wires.ladder.rows, self._wires.ladder.numbers.requests
+        at = bisect_right(numbers, first.number)
+        later = (rows[number] for number in numbers[at : at + self._later])
+        carry = [row for row in later if row.size <= MOST_BYTES and told in body_of(self._wires, row).data]
+        if not carry:
+            return self._wires.called(first)
+        count = f"{'at least ' * (len(numbers) > at + self._later)}{len(carry)} later request{'s' * (len(carry) > 1)}"
+        return f"{self._wires.called(first)} and {count} (to {self._wires.called(carry[-1])})"
 
     def _said(self, row: Row) -> CallStep:
         self._refused = row.status if row.status >= 400 else 0

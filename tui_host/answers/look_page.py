@@ -32,6 +32,8 @@ MOST = 2 << 20  # bytes of a body that is compared with another one
 _MARKERS = re.compile(rb"tool_|TOOL_|[|]>|\xef\xbd\x9c|uff5c|function|[Aa]ction|arguments|parameters")
 """What every form of a call holds: most responses hold nothing of it and are not read."""
 _PROBE = "server/discover"  # what this host asks each server first, to learn its era
+_OPTIONAL = re.compile(r"(tools|prompts|resources|resources/templates)/list|logging/setLevel|completion/complete")
+_NOT_FOUND = "-32601 "  # how the words of an answer begin whose method the server does not offer
 _INTRODUCTIONS = frozenset(("initialize", _PROBE))
 _LARGE, _COSTLY, _OFTEN = 1000, 2000, 3
 """Bytes of a result whose repeats are counted; tokens that its repeats cost, and how often it is sent, until they are told."""
@@ -278,7 +280,7 @@ def _setup(wires: Wires, request: Row) -> Mapping[str, str]:
 
 
 def _broken(row: Row) -> str:
-    if row.answer and row.method == _PROBE:  # older servers refuse it
+    if row.answer and (row.method == _PROBE or _is_unoffered(row)):  # older servers refuse the probe
         return ""
     if row.malformed:
         return f"this is malformed: {line(row.malformed, 80)}"
@@ -293,11 +295,16 @@ def _broken(row: Row) -> str:
     return f"this is an error: {line(row.words, 60)}" if row.error else ""
 
 
+def _is_unoffered(row: Row) -> bool:
+    """Whether a server refuses a method that it need not offer: hosts ask for it to learn that."""
+    return row.error and not row.outward and row.words.startswith(_NOT_FOUND) and bool(_OPTIONAL.fullmatch(row.method))
+
+
 def look_page(wires: Wires, section: Section) -> Sheet:
     """Make the page of a heading: all that deserves a look in its turn, or in the session."""
     looks = Looks(wires)
     looks.advance()
-    turn_of = wires.ladder.sections.turn_of
+    rows, turn_of = wires.ladder.rows, wires.ladder.sections.turn_of
     numbers = [number for number in looks.numbers if section.is_session or turn_of(number) == section.turn]
     lines = [
         SheetLine(
@@ -305,8 +312,29 @@ def look_page(wires: Wires, section: Section) -> Sheet:
             label="  ".join(looks.look(row)),
             values={"turn": row.turn or None},
             target=(row.capture, row.seq),
+            style="failed" if _broken(row) else "",
             is_wrapped=True,
         )
-        for row in map(wires.ladder.rows.__getitem__, numbers)
+        for row in map(rows.__getitem__, numbers)
     ]
-    return Sheet(what=f"{len(lines)} to look at in {section.words}", lines=lines, empty=EMPTY)
+    what = f"{len(lines)} to look at in {section.words}"
+    # What servers do not offer is no error: one line at the end, which opens.
+    failed = (rows[number] for number, is_error in enumerate(rows.columns["error"]) if is_error)
+    unoffered: dict[str, dict[str, Row]] = {}
+    for row in failed:
+        if _is_unoffered(row) and (section.is_session or turn_of(row.number) == section.turn):
+            unoffered.setdefault(row.peer, {})[row.method] = row
+    if unoffered:
+        methods = ", ".join(dict.fromkeys(method for asked in unoffered.values() for method in asked))
+        words = "1 server does" if len(unoffered) == 1 else f"{len(unoffered)} servers do"
+        servers = tuple(
+            SheetLine(
+                key=server,
+                label=f"{server}: {', '.join(asked)}",
+                target=next((row.capture, row.seq) for row in asked.values()),
+            )
+            for server, asked in unoffered.items()
+        )
+        label = f"{words} not offer {methods}: asked at the start, no error"
+        lines.append(SheetLine(key="unoffered", label=label, style="note", children=servers))
+    return Sheet(what=what, lines=lines, notes=() if numbers or not lines else (EMPTY,), empty=EMPTY)

@@ -14,6 +14,7 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from tui_host.answers.bodies import body_of, first_data
+from tui_host.answers.names import call_name
 from tui_host.answers.outlines import FRAMES, MOST, folded, marks_of, outlined
 from tui_host.answers.wires import Wires
 from tui_host.capture.json.narrowing import items, mapping, short, text_or_empty
@@ -166,6 +167,7 @@ _BYTES = 256 << 10  # larger frames and answers are not looked through
 _SHOWN = 3
 _SHORTEST, _LONGEST = 4, 200  # characters of a text that is a value as a whole
 _MOST_VALUES = 300  # of a row
+_MOST_USES = 8  # of a value, that are named
 _ROWS = 2000  # rows behind a call among which it is looked for again
 _VALUE = re.compile(r"[^\W_](?:[\w.:/@+-]*[^\W_])?")
 _NUMBER = re.compile(r"\d{2,}|\d+\.\d+")
@@ -178,7 +180,8 @@ class _Index:
     lock: Lock = field(default_factory=Lock)
     revision: int = -1
     results: dict[str, dict[int, None]] = field(default_factory=dict[str, dict[int, None]])
-    uses: dict[str, dict[int, None]] = field(default_factory=dict[str, dict[int, None]])  # in arguments and answers
+    # In arguments, as they were asked for, edited or sent, and in answers.
+    uses: dict[str, dict[int, None]] = field(default_factory=dict[str, dict[int, None]])
     typed: dict[int, str] = field(default_factory=dict[int, str])  # what the person wrote, by the row of its request
 
 
@@ -235,18 +238,31 @@ class Values:
                 lines.append((shown, f"came from {self._source(result_row)}"))
         return self._lines(lines)
 
-    def comes_again(self, result: Sequence[JSON], arguments: JSON, row: Row) -> list[str]:
-        """Return in words which values of a result come again below its row, though neither asked for nor typed since."""
-        given = values_of(arguments)
-        lines: list[tuple[str, str]] = []
+    def comes_again(self, result: Sequence[JSON], arguments: JSON, row: Row, told: tuple[str, str]) -> list[str]:
+        """Return in words where values of a result come again below its row, though neither asked for nor typed since.
+
+        `told` has the words of the result in a request, and how the requests are called that carry them: `LLM 2 and 7 later ones`.
+        """
+        given, typed, lines = values_of(arguments), list(self._index.typed.items()), list[tuple[str, str]]()
         for value, shown in values_of(list(result)).items():
-            first = next((number for number in self._index.uses.get(value, ()) if number > row.number), None)
-            typed = list(self._index.typed.items())
-            if first is not None and value not in given and not any(value in text for at, text in typed if at < first):
-                use = self._wires.ladder.rows[first]
-                where = f"{use.peer}.{use.tool} (turn {use.turn})"
-                where = f"the answer {self._wires.called(use)}" if use.lane == "llm" else where
-                lines.append((shown, f"comes again in {where}"))
+            first = next((at for at in self._index.uses.get(value, ()) if at > row.number), None)
+            if first is None or value in given or any(value in text for at, text in typed if at < first):
+                continue
+            places = {"": told[1]} if told[1] and value in plain(told[0]) else {}
+            for use in (self._wires.ladder.rows[at] for at in sorted(self._index.uses[value]) if at >= first):
+                called = self._wires.called(use)
+                if use.lane == "llm":
+                    places[called] = f"the answer {called}"
+                    continue
+                call, edited = next(iter(use.calls), ""), ""
+                if use.kind == "decision" and call not in places:
+                    asked = values_of(read_object(first_data(self._wires, use)).get("asked"))
+                    edited = "" if value in asked else ", put in by an edit"
+                named = f"call {call_name(self._wires, call)}" if call else f"turn {use.turn}"
+                places.setdefault(call or called, f"{use.peer}.{use.tool} ({named}{edited})")
+            words = [*places.values()]
+            more = f", {len(words) - _MOST_USES:,} more" if len(words) > _MOST_USES else ""
+            lines.append((shown, f"comes again in {', '.join(words[:_MOST_USES])}{more}"))
         return self._lines(lines)
 
     def of_answer(self, row: Row) -> list[ValueOrigin]:
@@ -295,6 +311,9 @@ class Values:
                 kept, value = self._index.results, [content.value for content in contents_of(message.get("result"))]
             else:
                 value = [mapping(message.get("params"))]
+        elif row.kind == "decision" and row.size <= _BYTES:  # of calls that were not sent too, and as they were edited
+            decision = read_object(first_data(self._wires, row))
+            value = [decision.get("asked"), decision.get("sent")]
         elif row.lane == "llm" and row.kind == "response" and row.status < 400 and row.size <= 4 * _BYTES:
             dialect = self._wires.dialect(row)
             if dialect is not None and row.state != "open":
