@@ -88,8 +88,7 @@ def test_what_servers_do_not_offer_is_one_line_behind_the_errors() -> None:
         wires.frame(rpc(id=number, error=error), 0.2, direction="in", turn=0)
     (failed, folded) = look_page(wires, Section(is_session=True)).lines
     assert (failed.label, failed.style) == ("math #2  this is an error: -32601 Method not found", "failed")
-    assert folded.label == "1 server does not offer prompts/list, resources/list: asked at the start, no error"
-    assert [line.label for line in folded.children] == ["math: prompts/list, resources/list"]
+    assert folded.label == "not offered by math: prompts/list, resources/list (asked at the start, no error)"
 
 
 CALLS = ("1.1.1", "1.2.1")

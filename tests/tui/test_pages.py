@@ -219,7 +219,9 @@ def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
     connected(wires)
     introduction: JSON = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "Maths", "version": "2.1"}}
     listed: JSON = {"tools": [{"name": "multiply", "inputSchema": {}}, {"name": "add", "inputSchema": {}}]}
-    for number, (method, result) in enumerate((("initialize", introduction), ("tools/list", listed)), start=7):
+    later: JSON = {"tools": [{"name": "multiply", "inputSchema": {"type": "object"}}, {"name": "divide"}]}
+    answers = ("initialize", introduction), ("tools/list", listed), ("tools/list", later)
+    for number, (method, result) in enumerate(answers, start=7):
         wires.frame(to_json({"jsonrpc": "2.0", "id": number, "method": method}), 0.2, direction="out", turn=0)
         wires.frame(to_json({"jsonrpc": "2.0", "id": number, "result": result}), 0.3, direction="in", turn=0)
     a_turn(wires)

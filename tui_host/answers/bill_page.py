@@ -206,21 +206,20 @@ def _put_in_line(part: _Share, tools: Sequence[_Share], by_server: Sequence[Shee
 
 
 def usage_words(weight: RequestWeight) -> str:
-    """Say what the provider counted, and what the estimate is: `provider 12,004 · estimate 11,404 (-5 %) · cached 8,064`."""
-    usage, off_by = weight.usage, ""
-    if usage.input_total:  # how far the estimate is from the provider's count
-        off_by = f" ({round(100 * (weight.estimate - usage.input_total) / usage.input_total):+d} %)"
+    """Say what the provider counted, and our estimate: `in 12,004 tokens by the provider's count (our estimate 11,404, -5 %)`."""
+    usage = weight.usage
+    counted = f"in ~{weight.estimate:,} tokens (our estimate{'; the provider reported no tokens' * weight.is_answered})"
+    if usage.input_total is not None:
+        off_by = f", {round(100 * (weight.estimate / usage.input_total - 1)):+d} %" if usage.input_total else ""
+        counted = f"in {usage.input_total:,} tokens by the provider's count (our estimate {weight.estimate:,}{off_by})"
     words = [
-        f"estimate {weight.estimate:,}{off_by}",
+        counted,
         f"cached {usage.input_cached:,}" if usage.input_cached is not None else "",
         f"written to the cache {usage.cache_written:,}" if usage.cache_written else "",
         f"out {usage.output_total:,}" if usage.output_total is not None else "",
         f"cost {money(usage.cost)}" if usage.cost is not None else "",
         f"by your prices {money(weight.cost)}" if weight.cost is not None else "",
     ]
-    if weight.is_answered:
-        is_counted = usage.input_total is not None
-        words.insert(0, f"provider {usage.input_total:,}" if is_counted else "the provider reported no tokens")
     return " · ".join(filter(None, words))
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tui_host.answers.bodies import first_data
 from tui_host.answers.names import call_name
-from tui_host.answers.sheet import Sheet, SheetLine, Style, Value
+from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.answers.values import changes
 from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import text_or_empty
@@ -16,7 +16,7 @@ from tui_host.capture.visible import line, tool_name
 
 EMPTY = "The calls stand here once a model asks for a tool: who decided on each, after how long, and what came of it."
 _DECIDERS = {"rule": "a rule", "flag": "a flag", "default": "tui-host"}
-_STYLES: dict[str, Style] = {"result": "", "not sent": "note", "waits": "what"}  # of outcomes; all others are failures
+_STYLES: dict[str, Style] = {"result": "", "not sent": "note", "waits": "what", "runs": "what"}  # all others failed
 
 
 def calls_page(wires: Wires, section: Section) -> Sheet:
@@ -30,38 +30,28 @@ def calls_page(wires: Wires, section: Section) -> Sheet:
         frames = [row for row in rows if row.kind == "frame" and row.method in {"tools/call", "resources/read"}]
         sent = next((row for row in reversed(frames) if row.outward and not row.answer), None)
         answer = None if sent is None else ladder.partner_of(sent)
-        server, _, tool = ladder.tools.get(call, "").partition(".")
-        words, why = "who decided was not recorded", ""
+        words, owner = "who decided was not recorded", decision or sent
+        name = ladder.tools.get(call, "")
+        if owner is not None:
+            name = tool_name(owner.peer, owner.tool or owner.method, is_decided=True)
         if decision is not None:
-            server, tool, words = decision.peer, decision.tool, decision.words
-            value = read_object(first_data(wires, decision))
+            words, value = decision.words, read_object(first_data(wires, decision))
             verdict, by = text_or_empty(value.get("decision")), text_or_empty(value.get("by"))
             edited = changes(value.get("asked"), value.get("sent")) if verdict == "edited" else ""
             words += f": {edited}" if edited else ""
             decided[f"{verdict} by {_DECIDERS.get(by, wires.user)}"] += 1
-        elif sent is not None:
-            server, tool = sent.peer, sent.tool or sent.method
-        values: dict[str, Value] = {"ran": None, "outcome": "result"}
-        if sent is None:
-            values["outcome"] = "waits" if decision is None else "not sent"
-        elif answer is None:
-            values["outcome"], why = "no answer" if sent.ending or sent.state != "open" else "runs", sent.ending
-        else:
+        outcome, why, ran = "waits" if decision is None else "not sent", "", None
+        if answer is not None and sent is not None:
             ran = lasted(sent.mono_ns, answer.mono_ns)
-            values["ran"] = None if ran is None else ran / 1e6
-            if answer.error:
-                values["outcome"], why = "error", answer.words
-        target = decision or sent or rows[0]
-        label = (
-            call_name(wires, call),
-            tool_name(server, tool, is_decided=True),
-            " · ".join(filter(None, (words, why))),
-        )
+            outcome, why = ("error", answer.words) if answer.error else ("result", "")
+        elif sent is not None:
+            outcome, why = "runs" if sent.state == "open" and not sent.ending else "no answer", sent.ending
+        target, label = owner or rows[0], (call_name(wires, call), name, " · ".join(filter(None, (words, why))))
         call_line = SheetLine(
             key=call,
             label=line(wires.hide("  ".join(filter(None, label))), 300),
-            values=values,
-            style=_STYLES.get(str(values["outcome"]), "failed"),
+            values={"ran": None if ran is None else ran / 1e6, "outcome": outcome},
+            style=_STYLES.get(outcome, "failed"),
             is_wrapped=True,
             target=(target.capture, target.seq),
         )

@@ -310,31 +310,20 @@ def look_page(wires: Wires, section: Section) -> Sheet:
         SheetLine(
             key=f"{row.capture} {row.seq}",
             label="  ".join(looks.look(row)),
-            values={"turn": row.turn or None},
+            values={"turn": row.turn or turn_of(row.number) or None},
             target=(row.capture, row.seq),
             style="failed" if _broken(row) else "",
             is_wrapped=True,
         )
         for row in map(rows.__getitem__, numbers)
     ]
-    what = f"{len(lines)} to look at in {section.words}"
-    # What servers do not offer is no error: one line at the end, which opens.
+    # What servers do not offer is no error: one line at the end.
     failed = (rows[number] for number, is_error in enumerate(rows.columns["error"]) if is_error)
-    unoffered: dict[str, dict[str, Row]] = {}
-    for row in failed:
-        if _is_unoffered(row) and (section.is_session or turn_of(row.number) == section.turn):
-            unoffered.setdefault(row.peer, {})[row.method] = row
-    if unoffered:
-        methods = ", ".join(dict.fromkeys(method for asked in unoffered.values() for method in asked))
-        words = "1 server does" if len(unoffered) == 1 else f"{len(unoffered)} servers do"
-        servers = tuple(
-            SheetLine(
-                key=server,
-                label=f"{server}: {', '.join(asked)}",
-                target=next((row.capture, row.seq) for row in asked.values()),
-            )
-            for server, asked in unoffered.items()
-        )
-        label = f"{words} not offer {methods}: asked at the start, no error"
-        lines.append(SheetLine(key="unoffered", label=label, style="note", children=servers))
-    return Sheet(what=what, lines=lines, notes=() if numbers or not lines else (EMPTY,), empty=EMPTY)
+    of_section = (row for row in failed if section.is_session or turn_of(row.number) == section.turn)
+    if unoffered := [row for row in of_section if _is_unoffered(row)]:
+        servers, methods = (dict.fromkeys(getattr(row, name) for row in unoffered) for name in ("peer", "method"))
+        label = f"not offered by {', '.join(servers)}: {', '.join(methods)} (asked at the start, no error)"
+        target = unoffered[0].capture, unoffered[0].seq
+        lines.append(SheetLine(key="unoffered", label=label, style="note", target=target, is_wrapped=True))
+    notes = () if numbers or not lines else (EMPTY,)
+    return Sheet(what=f"{len(numbers)} to look at in {section.words}", lines=lines, notes=notes, empty=EMPTY)

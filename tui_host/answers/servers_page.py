@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from tui_host.answers.bodies import body_of
+from tui_host.answers.bodies import body_of, first_data
 from tui_host.answers.request_weights import requests_of, weigh
 from tui_host.answers.sheet import Sheet, SheetLine
 from tui_host.answers.values import parsed
@@ -16,11 +16,15 @@ from tui_host.capture.frames.frame_heads import introduced
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
+from tui_host.errors import JSON
 from tui_host.llm.outline import estimate_tokens
 from tui_host.settings.credential_places import in_url
 
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
-_ERAS: Mapping[str, str] = {"initialize": "stateful", "server/discover": "stateless"}
+_ERAS: Mapping[str, str] = {
+    "initialize": "begun with initialize",
+    "server/discover": "stateless, begun with server/discover",
+}
 _Connection: TypeAlias = tuple[SheetLine, str, bool, bool]
 _FEW = 2  # connections without calls that are folded into one line
 _LAST = 5  # lines of standard error before an end that are shown
@@ -50,15 +54,16 @@ def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as 
             words = f"{len(unused)} connections without calls"
             below.append(SheetLine(key="unused", label=words, style="note", children=tuple(unused)))
         failed = [end for _, end, is_fine, _ in connections if not is_fine]
-        tokens = offered[-1][1] if offered else sum(server.tools.values())
+        definitions = (str(tool).encode("utf-8", "backslashreplace") for tool in server.tools.values())
+        tokens = offered[-1][1] if offered else sum(map(estimate_tokens, definitions))
         server_line = SheetLine(
             key=name,
             label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
             values={"tools": len(server.tools), "tokens": tokens, "calls": server.calls},
-            mark=line(failed[-1], 40) if failed else "",
+            mark=line(failed[-1], 40) if failed else "tools changed" * bool(server.changes),
             style="what",
             opened=True,
-            children=tuple(below),
+            children=(*server.changes, *below),
         )
         (lines if offered or server.calls or failed or not weighed else idle).append(server_line)
     if idle:
@@ -72,7 +77,9 @@ class _Server:
     introduced: str = ""
     protocol: str = ""
     era: str = ""
-    tools: dict[str, int] = field(default_factory=dict[str, int])  # tokens by tool
+    tools: dict[str, JSON] = field(default_factory=dict[str, JSON])  # their definitions, by name
+    before: Mapping[str, JSON] = field(default_factory=dict[str, JSON])  # those of the list before
+    changes: list[SheetLine] = field(default_factory=list[SheetLine])
     calls: int = 0
     connections: dict[tuple[str, str], list[Row]] = field(default_factory=dict[tuple[str, str], list[Row]])
 
@@ -97,9 +104,12 @@ def _servers(wires: Wires) -> dict[str, _Server]:
             continue
         result = mapping(mapping(parsed("".join(body_of(wires, row).pieces()))).get("result"))
         if row.method == "tools/list":
-            for tool in items(result.get("tools")):
-                name = text_or_empty(mapping(tool).get("name"))
-                server.tools[name] = estimate_tokens(str(tool).encode("utf-8", "backslashreplace"))
+            asked = wires.ladder.partner_of(row)
+            if asked is None or not mapping(mapping(parsed(first_data(wires, asked))).get("params")).get("cursor"):
+                server.before, server.tools = server.tools, {}  # the first page of a list
+            server.tools |= {text_or_empty(mapping(tool).get("name")): tool for tool in items(result.get("tools"))}
+            if server.before and not result.get("nextCursor"):
+                server.changes += _tool_changes(wires, row, server.before, server.tools)
             continue
         info = introduced(result, "serverInfo")
         versions = items(result.get("supportedVersions")) or [result.get("protocolVersion")]
@@ -107,6 +117,17 @@ def _servers(wires: Wires) -> dict[str, _Server]:
         server.protocol = ", ".join(map(text_or_empty, versions))
         server.era = _ERAS[row.method]
     return servers
+
+
+def _tool_changes(wires: Wires, row: Row, old: Mapping[str, JSON], new: Mapping[str, JSON]) -> Iterator[SheetLine]:
+    """Yield a line that says what a list of tools has changed, if it has."""
+    changed = [name for name in new if name in old and old[name] != new[name]]
+    changes = {"new": new.keys() - old.keys(), "changed": changed, "gone": old.keys() - new.keys()}
+    words = "; ".join(f"{what}: {', '.join(sorted(names))}" for what, names in changes.items() if names)
+    turn = wires.ladder.sections.turn_of(row.number)
+    label = f"tools changed ({wires.called(row)}{f', turn {turn}' if turn else ''})  {line(words, 300)}"
+    if words:
+        yield SheetLine(key=label, label=label, style="new", target=(row.capture, row.seq), is_wrapped=True)
 
 
 def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:

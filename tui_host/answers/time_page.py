@@ -113,7 +113,11 @@ def time_page(wires: Wires, section: Section) -> Sheet:
             lambda stop: f"{wires.user} ({stop.name.partition(':')[0]})" if stop.spender == "you" else stop.name,
         )
         steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
-        lines.append(SheetLine(key="path", label="critical path", style="what", opened=True, children=steps))
+        lines.append(
+            SheetLine(
+                key="path", label="the turn waited for, one after the other", style="what", opened=True, children=steps
+            )
+        )
     notes = [_SINCE] if time.spent.get("you") else []
     return Sheet(what=f"time of {section.words}: {short_time(time.nanoseconds / 1e6)}", notes=notes, lines=lines)
 

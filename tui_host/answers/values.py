@@ -260,9 +260,8 @@ class Values:
                     edited = "" if value in asked else ", put in by an edit"
                 named = f"call {call_name(self._wires, call)}" if call else f"turn {use.turn}"
                 places.setdefault(call or called, f"{use.peer}.{use.tool} ({named}{edited})")
-            words = [*places.values()]
-            more = f", {len(words) - _MOST_USES:,} more" if len(words) > _MOST_USES else ""
-            lines.append((shown, f"comes again in {', '.join(words[:_MOST_USES])}{more}"))
+            more = f", {len(places) - _MOST_USES:,} more" if len(places) > _MOST_USES else ""
+            lines.append((shown, f"comes again in {', '.join([*places.values()][:_MOST_USES])}{more}"))
         return self._lines(lines)
 
     def of_answer(self, row: Row) -> list[ValueOrigin]:
