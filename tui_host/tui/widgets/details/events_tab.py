@@ -31,10 +31,11 @@ class _Event(NamedTuple):
     said: Said | None = None  # of an event of an answer
     after: float | None = None  # milliseconds since the exchange began
     size: int = 0
+    number: int = 0  # its place among the events of the answer, from 1
 
 
 def events_sheet(source: SessionSource, row: Row) -> Sheet:
-    """Return everything in an exchange as entries with time and size; pieces that follow each other are one entry."""
+    """Return everything in an exchange as entries with time and size, events by number; pieces that follow each other are one entry."""
     records = [record for page in source.pages_of(row) for record in page]
     dialect = source.dialect(row) if row.lane == "llm" else None
     runs: list[list[_Event]] = []
@@ -60,7 +61,8 @@ def events_sheet(source: SessionSource, row: Row) -> Sheet:
         quoted = shown[:_PREVIEW] if kind == "arguments" else f'"{shown[:_PREVIEW]}"'
         label = f"assembled: {len(text.encode('utf-8', 'replace')):,} bytes of {kind} in {size:,} bytes of events"
         assembled = SheetLine(key="assembled", label=label, text=partial(str, shown), style="what")
-        label, figures = f"{kind} ×{len(run):,}  {len(text):,} characters{takes}  {quoted}", _figures(first.after, size)
+        what, figures = f"{kind} ×{len(run):,}  {len(text):,} characters{takes}", _figures(first.after, size)
+        label = f"{first.number:,}–{last.number:,}  {what}  {quoted}"
         children = assembled, *(event.entry for event in run)
         entries[at] = SheetLine(key=f"{first.entry.key}:run", label=label, figures=figures, children=children)
     return Sheet(what="events of the exchange", lines=entries, notes=notes, empty="nothing received yet")
@@ -70,7 +72,7 @@ def _events(records: Iterable[Record], reader: AnswerReader | None) -> Iterator[
     """Turn the records of an exchange into events, and decode each chunk once; without a model nothing is said."""
     began_ns: int | None = None
     splitter: SseDecoder | LineDecoder | None = None
-    body, problem = PlainBody(), ""
+    body, problem, number = PlainBody(), "", 0
     for record in records:
         began_ns = record.mono_ns if began_ns is None else began_ns
         lasted_ns = lasted(began_ns, record.mono_ns)
@@ -93,13 +95,15 @@ def _events(records: Iterable[Record], reader: AnswerReader | None) -> Iterator[
             label = f"not decoded from here on: {problem}"
             yield _Event(SheetLine(key=f"{record.seq}:coding", label=label, figures=_figures(after, 0), style="failed"))
         for event in split:
+            number += 1
             said = None if reader is None else event_said(reader, event)
             name = _NAMES[event.kind] + (f"{event.event} " if event.event not in {"", "message"} else "")
-            label = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
-            key, size, label = f"{record.seq}:{event.start}", event.end - event.start, masked(label, record.redacted)
+            words = f"{name}{decode(event.data[:_PREVIEW])}" if said is None else said.words
+            label, size = masked(f"{number:,}  {words}", record.redacted), event.end - event.start
             text = partial(_text_of, event.data, record.redacted)  # no closure: of 60,000 events each object counts
             style, figures = "failed" if event.kind == "cut" else "", _figures(after, size)
-            yield _Event(SheetLine(key=key, label=label, figures=figures, text=text, style=style), said, after, size)
+            entry = SheetLine(key=f"{record.seq}:{event.start}", label=label, figures=figures, text=text, style=style)
+            yield _Event(entry, said, after, size, number)
         if record.kind != "chunk" or plain is None or splitter is None:
             yield _Event(_record_entry(record, after, record.data if plain is None else plain))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from tui_host.answers import outlines
@@ -22,6 +22,7 @@ from tui_host.tui.sources.live import SessionSource
 _PUT_IN = ("profile", "injected", "given", "told")
 """The relations of pieces that were put into a text, in the order in which they stand before the text."""
 _PREVIEW = 200
+_SYSTEM = {"system": "system prompt", "developer": "system prompt (developer)"}  # what messages of these roles are
 
 
 def parts_sheet(source: SessionSource, row: Row) -> Sheet:
@@ -32,8 +33,8 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     body, known = read
     if isinstance(known, Outline):
         return _request_sheet(source, row, body, known)
+    head = head_of(source, row)
     if row.status >= 400:
-        head = head_of(source, row)
         error = known.error(row.status, head.headers if head is not None else (), body.data)
         facts = {"status": str(row.status), "what": error.what, "remedy": error.remedy}
         labels = {key: masked(f"{key}: {fact}", body.redacted) for key, fact in facts.items() if fact}
@@ -47,7 +48,9 @@ def parts_sheet(source: SessionSource, row: Row) -> Sheet:
     fold, is_open = outlines.folded(source, row, body, known), row.state == "open"
     read_out = _read_out(outlines.marks_of(source, row), body, fold)
     lines = [*_content(source, body, fold, is_open=is_open), *read_out, *_ending(fold)]
-    what = f"the response, {'so far' if is_open else 'assembled from the events'}"
+    kind = "" if head is None else head.value("content-type").lower()
+    how = "assembled from the events" if "event-stream" in kind or "ndjson" in kind else "which was one body"
+    what = f"the response, {'so far' if is_open else how}"
     return Sheet(what=what, lines=lines, empty="nothing received yet")
 
 
@@ -72,7 +75,11 @@ def _request_sheet(source: SessionSource, row: Row, body: Body, outline: Outline
         comparison = Comparison(before[1], outline)
         since = f"since {outlines.compared_with(source, row, earlier)}: {comparison.words}"
     parts = _RequestParts(body, {} if comparison is None else comparison.marks, marks, origins)
-    lines = [parts.line(part) for part in outline.parts]
+    # First the system prompt, which may stand far below, over the whole width.
+    nearby = (part for group in outline.parts for part in (group, *group.children))
+    system = [part for part in nearby if part.kind == "message" and part.label in _SYSTEM]
+    lines = [replace(parts.line(part), key=f"first/{part.key}", values={}, figures=(), mark="") for part in system]
+    lines += [parts.line(part) for part in outline.parts]
     for part in comparison.removed if comparison is not None else ():
         key, values, note = f"gone/{part.key}", {"bytes": part.size, "tokens": part.tokens}, "no longer sent"
         lines.append(SheetLine(key=key, label=_label(part), values=values, mark="-", note=note, style="note"))
@@ -151,7 +158,8 @@ class _RequestParts:
 
 def _label(part: Part, origin: str = "") -> str:
     name = part.name if part.name and part.name != part.label else ""
-    label = name if name and part.kind in {"tool", "option"} else f"{part.label} {name}".rstrip()
+    role = _SYSTEM.get(part.label, part.label) if part.kind == "message" else part.label
+    label = name if name and part.kind in {"tool", "option"} else f"{role} {name}".rstrip()
     source = f"from {line(origin, 60)}" if origin else ""  # before the text, which is cut where the line ends
     return "  ".join(filter(None, (label, source, part.preview.rstrip())))
 
