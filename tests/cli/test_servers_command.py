@@ -75,7 +75,9 @@ def test_check_tells_of_each_enabled_server_and_fails_if_one_does(checked: Ended
     names = [line.partition(":")[0] for line in lines if not line.startswith(" ")]
     assert names == ["good", "exits", "mute", "nowhere", "bare"]
     good = next(at for at, line in enumerate(lines) if line.startswith("good: ready"))
-    assert re.fullmatch(r"good: ready  2025-11-25 \(stateful\)  hostile good 1  ready in [\d,]+ ms", lines[good])
+    assert re.fullmatch(
+        r"good: ready  2025-11-25 \(begun with initialize\)  hostile good 1  ready in [\d,]+ ms", lines[good]
+    )
     assert lines[good + 1 : good + 4] == ["  echo  ~21 tokens", "  slow  ~21 tokens", "  progress  ~23 tokens"]
     assert "mute: failed  no answer to initialize within 0.5 s" in lines
     assert any(line.startswith("nowhere: failed") and "no-such-command-here was not found" in line for line in lines)

@@ -61,13 +61,13 @@ def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_even
     response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
     page = page_of("Events", wires, wires.end(response, 2.0), set())
     lines = drawn(page)
-    assert lines[3].split("  ")[:2] == ["▸ text ×1,000", "3,890 characters in 0 ms"]
-    assert lines[4].startswith('▸ text ×100  500 characters in 0 ms  "1000 1001 ')
-    assert "stop stop" in lines[5]
+    assert lines[3].split("  ")[:3] == ["▸ 1–1,000", "text ×1,000", "3,890 characters in 0 ms"]
+    assert lines[4].startswith('▸ 1,001–1,100  text ×100  500 characters in 0 ms  "1000 1001 ')
+    assert "1,101  stop stop" in lines[5]
     assert page.opened(4)
     opened = drawn(page)
     assert opened[5].strip().startswith("▸ assembled: 500 bytes of text in ")
-    assert opened[6].strip().startswith('▸ text "1000 "')
+    assert opened[6].strip().startswith('▸ 1,001  text "1000 "')
     assert page.opened(6)
     assert any('"content": "1000 "' in text for text in drawn(page))
     assert page.opened(5)

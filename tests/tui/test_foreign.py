@@ -108,7 +108,7 @@ async def test_taps_that_run_are_one_story_that_is_followed_and_stays(tmp_path: 
         math.result(identity, "3")
         list(model.answer(CLINE, model.ask(CLINE, [*asked, Answer("", [call]), told]), Answer("It is three.")))
         await app.until_shown('#1 tools/call  add {"b":2,"a":1} · inferred', "turn 1 · step 2", "It is three.")
-        await app.until_shown('math.add {"a": 1, "b": 2}  3', "following")
+        await app.until_shown('math.add {"a": 1, "b": 2}  3', "follows new rows")
         assert model.kept.recording.close()
         assert math.kept.recording.close()
         await app.until_shown("Cline, tapped: read only")

@@ -28,14 +28,14 @@ from tui_host.llm.dialects.dialect import Dialect
 async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
     wires = a_session()
     async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
-        await until(pilot, lambda: "following" in app.text)
+        await until(pilot, lambda: "follows new rows" in app.text)
         await pilot.press("up", "k")
         selected, top = app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y
         for number in range(50):
             wires.notice(number, 5.0)
         await until(pilot, lambda: "G goes to 50 new rows below" in app.text)
         assert (app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y) == (selected, top)
-        await app.reach(pilot, "G", "following", "n 49")
+        await app.reach(pilot, "G", "follows new rows", "n 49")
         wires.stderr("the newest", 6.0)
         await until(pilot, lambda: "the newest" in app.text and marks(app).rstrip().endswith(">"))
 
@@ -52,7 +52,7 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
         wires.stderr("listing", 1.2)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"result":{"tools":[]}}', 1.3, direction="in", turn=0)
-        await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text and "following" in app.text)
+        await until(pilot, lambda: "#9 result" in app.text and "listing" in app.text and "follows new rows" in app.text)
         assert ladder.selected == request
         headings = [line.split()[1] for line in app.lines if line[1] in "▸▾" and "──" in line]
         assert headings == ["session", "connections", "turn"]
@@ -70,7 +70,7 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
 
 async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it() -> None:
     async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
-        await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "following" in app.text)
+        await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "follows new rows" in app.text)
         assert "initialize" not in app.text
         await app.reach(pilot, "g", "to look at in the session")
         app.inspector.details[0].view.focus()

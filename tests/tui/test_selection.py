@@ -160,7 +160,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
 async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
     async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
         ladder = app.inspector.ladder
-        await until(pilot, lambda: "following" in app.text)
+        await until(pilot, lambda: "follows new rows" in app.text)
         before = ladder.selected_number
         await drag(pilot, ladder, row_of(ladder, "#4 tools/call"), row_of(ladder, "#4 result"))
         what, text = app.inspector.current_source()

@@ -253,7 +253,9 @@ class ChainReader:
         if step.happened == "asked":
             yield from values.came_from(self._arguments, row)
         elif step.happened == "answered":
-            yield from values.comes_again([each.value for each in self._result], self._arguments, row, self._carried)
+            yield from values.comes_again(
+                [content.value for content in self._result], self._arguments, row, self._carried
+            )
         elif step.happened == "told" and self._carried[1].startswith(f"{step.row} "):  # the first one of several
             yield f"the result stands in {self._carried[1]}"
         elif step.happened == "said" and step.target is not None:

@@ -18,13 +18,11 @@ from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
 from tui_host.errors import JSON
 from tui_host.llm.outline import estimate_tokens
+from tui_host.servers.catalog import ERAS
 from tui_host.settings.credential_places import in_url
 
 EMPTY = "The servers of the session stand here once one has begun: version, connections with their ends, tools and what they cost."
-_ERAS: Mapping[str, str] = {
-    "initialize": "begun with initialize",
-    "server/discover": "stateless, begun with server/discover",
-}
+_ERAS: Mapping[str, str] = {"initialize": ERAS["stateful"], "server/discover": ERAS["stateless"]}
 _Connection: TypeAlias = tuple[SheetLine, str, bool, bool]
 _FEW = 2  # connections without calls that are folded into one line
 _LAST = 5  # lines of standard error before an end that are shown

@@ -18,6 +18,7 @@ State: TypeAlias = Literal["connecting", "ready", "lost", "failed", "stopped", "
 Turning: TypeAlias = Literal["lost", "back", "given up", "declined"]
 """What the person is told of a server: it went away, it is back, it is tried no more, or all its questions are declined."""
 
+ERAS = {"stateful": "begun with initialize", "stateless": "stateless, begun with server/discover"}  # in words
 READ = "resources/read"
 """Name of the pseudo-tool that reads a resource: the MCP method itself, which no real tool may use."""
 GET_PROMPT = "prompts/get"

@@ -21,6 +21,7 @@ from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
 from tui_host.llm.tool_names import NameTable
+from tui_host.servers.catalog import ERAS
 from tui_host.servers.tool_definitions import NEEDS_TASKS
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _to_json(checked: CheckedServer) -> dict[str, JSON]:
 def lines_of(checked: CheckedServer) -> Iterator[str]:
     """Yield what is known of a server as text: what it offers, with the findings below each tool."""
     status = checked.status
-    version = f"{status.protocol_version} ({status.era})" if status.protocol_version else ""
+    version = f"{status.protocol_version} ({ERAS.get(status.era, status.era)})" if status.protocol_version else ""
     ready = f"ready in {status.ready_ms:,.0f} ms" if status.ready_ms else ""
     yield "  ".join(filter(None, (f"{status.name}: {status.state}", version, status.server_info, status.detail, ready)))
     if status.instructions:

@@ -16,7 +16,7 @@ from tui_host.capture.visible import decode, line
 from tui_host.chat.call_arguments import canonical
 from tui_host.chat.calls import call_directly
 from tui_host.errors import JSON, TuiHostError
-from tui_host.servers.catalog import OfferedPrompt, Resource, Tool, expand
+from tui_host.servers.catalog import ERAS, OfferedPrompt, Resource, Tool, expand
 from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def sheet_of(status: ServerStatus, lists: Sequence[SheetLine], mask: Mask, *, in
     told = [
         ("command" if status.transport == "stdio" else "url", status.command, ""),
         ("introduced as", status.server_info, ""),
-        ("protocol", f"{version} ({status.era}), {status.transport}" if version else "", ""),
+        ("protocol", f"{version} ({ERAS.get(status.era, status.era)}), {status.transport}" if version else "", ""),
     ]
     if status.capabilities is not None:
         names = ", ".join(status.capabilities) if isinstance(status.capabilities, dict) else ""

@@ -105,7 +105,7 @@ class LadderView(LineView):
             turn = index.turn_of(item)
             words.append(f"turn {turn}" if turn else "connections")
         if self.following and not self.is_at_first and (self.source is None or self.source.live):
-            words.append("following")
+            words.append("follows new rows")
         if looks and not row_filter.is_on:  # with a filter the key goes to its next match
             words.append(f"{looks:,} to look at ({key_of('next')})")
         if not row_filter.is_on and (below := len(index.homes) - self._known) > 0:
