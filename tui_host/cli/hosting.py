@@ -7,7 +7,7 @@ import math
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tui_host.capture.visible import tool_name
@@ -16,7 +16,6 @@ from tui_host.chat.turn_result import TurnResult
 from tui_host.cli import diagnostics, output
 from tui_host.cli.answerers import given_text
 from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
-from tui_host.host.host import Host
 from tui_host.llm.provider_check import check_provider
 from tui_host.settings.mistakes import nearest
 from tui_host.settings.system_keyring import with_stored_key
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from tui_host.capture.recorder import Recorder
     from tui_host.chat.attachments import Attached
     from tui_host.chat.session import Session
+    from tui_host.host.host import Host
     from tui_host.servers.catalog import ServerStatus
     from tui_host.servers.pool import Pool
     from tui_host.settings.schema import ModelRef, ServerSpec, Settings
@@ -64,11 +64,6 @@ class Interruption:
                     self.code = diagnostics.ENDED_BY[signal.Signals(number)]
                     if self._act is not None:
                         self._act()
-
-
-def host_of(settings: Settings, servers: Mapping[str, ServerSpec], *, record: bool = False) -> Host:
-    """Return a host for a command, with these servers only."""
-    return Host(replace(settings, servers=servers), source="ask", record=record)
 
 
 def run_host(host: Host, work: Callable[[Interruption], Awaitable[int]]) -> int:

@@ -125,13 +125,6 @@ def matching(
     return matches, len(rest) - records.looked
 
 
-def source_of(match: Found) -> str:
-    """Return what of a session matches: its title, its chat, or its records."""
-    if match.in_records:
-        return "records"
-    return "chat" if match.excerpt else "title"
-
-
 def list_text(listed: Sequence[ListedSession]) -> str:
     """Return a list of sessions as a table, each tap of a story of several below it; empty for none."""
     rows: list[tuple[str, ...]] = []
@@ -157,7 +150,7 @@ def found_text(matches: Sequence[Found]) -> str:
     """Return the sessions that match as a table; empty for none."""
     rows: list[tuple[str, ...]] = []
     for match in matches:
-        place = f"{source_of(match)}, turn {match.turn}" if match.turn else source_of(match)
+        place = f"{match.where}, turn {match.turn}" if match.turn else match.where
         if match.rows:
             place = counted(match.rows, "row")
         rows.append((match.session.id, place, match.session.title[:60], match.excerpt))

@@ -53,7 +53,14 @@ class PlainLines(LogForm):
             before = self._ladder.revision
             self._ladder.feed([record])  # as the inspector does, so that both word the same rows
             for row in (self._ladder.rows[number] for number in self._ladder.changed_since(before)):
-                if _is_due(row, record):
+                is_new = row.last_seq == record.seq  # or a repeat that was folded into it
+                is_due = {
+                    "frame": is_new,
+                    "fault": is_new,
+                    "request": row.seq == record.seq or (row.lane == "mcp" and row.state != "open"),
+                    "response": row.state != "open",
+                }
+                if is_due.get(row.kind):
                     words = " · ".join(filter(None, self._row_words(row, record)))
                     lines.append(self._columns(row, record, " ".join(words.split())))
             if record.kind == "end" and record.exchange is None:
@@ -110,15 +117,3 @@ class PlainLines(LogForm):
 def _line(time_ns: int, text: str) -> bytes:
     words = line(" ".join(text.split("\n")), _LINE_CHARACTERS)
     return f"{local_clock(time_ns)} {words}".rstrip().encode(errors="backslashreplace") + b"\n"
-
-
-def _is_due(row: Row, record: Record) -> bool:
-    match row.kind:
-        case "frame" | "fault":
-            return row.last_seq == record.seq  # new, or a repeat that was folded into it
-        case "request":
-            return row.seq == record.seq or (row.lane == "mcp" and row.state != "open")
-        case "response":
-            return row.state != "open"
-        case _:
-            return False

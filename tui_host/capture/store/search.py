@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from tui_host.capture.content_codings import decode_records
 from tui_host.capture.json.narrowing import number_or_zero
@@ -39,7 +39,7 @@ class Found:
     excerpt: str = ""  # foreign text around the first word, one line; empty where the title alone has it
     turn: int = 0  # of the excerpt
     rows: int = 0  # that match, for a filter with conditions on rows
-    in_records: bool = False  # neither title nor messages match
+    where: Literal["title", "chat", "records"] = "title"  # `records` where neither title nor messages match
 
 
 def search_chats(store: Store, words: str) -> Iterator[Found]:
@@ -70,7 +70,8 @@ def _with_all(session: SessionInfo, needles: WantedTexts, bodies: Iterable[tuple
         missing -= here
         if not missing:
             break
-    return None if missing else Found(session=session, excerpt=excerpt, turn=turn)
+    where = "chat" if excerpt else "title"
+    return None if missing else Found(session=session, excerpt=excerpt, turn=turn, where=where)
 
 
 def _said(store: Store, session: str, needles: WantedTexts) -> Iterator[tuple[bytes, int]]:
@@ -130,7 +131,7 @@ class RecordSearch:
         except _StoppedError:
             return None
         self.looked += 1
-        return match and replace(match, in_records=True)
+        return match and replace(match, where="records")
 
     def _with_rows(self, session: SessionInfo, needles: WantedTexts) -> Found | None:
         ladder = Ladder()

@@ -20,15 +20,15 @@ from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.chat.call_arguments import canonical
 from tui_host.cli import diagnostics, options
 from tui_host.cli.answerers import FlagAnswerer
-from tui_host.cli.hosting import LIST_SECONDS, host_of, only_server, opened, run_host, say
+from tui_host.cli.hosting import LIST_SECONDS, only_server, opened, run_host, say
 from tui_host.errors import JSON, ServerError, SettingsError
+from tui_host.host.host import Host
 from tui_host.servers.catalog import READ
 from tui_host.servers.login_store import LoginStore
 from tui_host.servers.server_questions import ElicitationAnswer
 from tui_host.settings.schema import Template
 
 if TYPE_CHECKING:
-    from tui_host.host.host import Host
     from tui_host.servers.server_questions import Elicitation, Login
     from tui_host.settings.schema import Settings
 
@@ -54,7 +54,8 @@ def run(args: Namespace, settings: Settings) -> int:
     texts = {key: text_or_empty(context.get(key)) for key in ("client_id", "client_secret")}
     given = {key: Template(text=text, literal=True) for key, text in texts.items() if text}
     spec = replace(spec, enabled=True, sampling=True, client_metadata_url=_METADATA_URL, **given)
-    host = host_of(replace(settings, model=None), {name: spec})  # the demo model answers what servers ask of a model
+    settings = replace(settings, model=None, servers={name: spec})  # the demo model answers what servers ask of a model
+    host = Host(settings, source="ask", record=False)
     consent = Namespace(elicit=(), confirm=True, sampling=True)
     host.answerer, host.logins = Consents(consent, partial(say, host)), LoginStore()  # each scenario begins logged out
     return run_host(host, lambda _: _use(host, context))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 from argparse import Namespace
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tui_host.capture.visible import visible
 from tui_host.cli import diagnostics, options, output
-from tui_host.cli.hosting import host_of, print_value, run_host, say
+from tui_host.cli.hosting import print_value, run_host, say
 from tui_host.errors import SettingsError
+from tui_host.host.host import Host
 from tui_host.settings.schema import Settings
 
 
@@ -33,7 +35,7 @@ def run(args: Namespace, settings: Settings | Mapping[str, str]) -> int:
     if unknown:
         remedy = f"choose from {', '.join(settings.providers)}"
         raise SettingsError(f"no provider {', '.join(unknown)}", "models", remedy)
-    host = host_of(settings, {})
+    host = Host(replace(settings, servers={}), source="ask", record=False)
 
     async def ask(_: object) -> int:
         from tui_host.host.provider_models import reported

@@ -15,8 +15,9 @@ from tui_host.capture.visible import line, visible
 from tui_host.chat.call_arguments import canonical
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.answerers import given_arguments
-from tui_host.cli.hosting import LIST_SECONDS, chosen_servers, host_of, opened, print_value, run_host, settled
+from tui_host.cli.hosting import LIST_SECONDS, chosen_servers, opened, print_value, run_host, settled
 from tui_host.errors import JSON, ServerError, SettingsError
+from tui_host.host.host import Host
 from tui_host.llm.dialects.table import DIALECTS
 from tui_host.llm.outline import estimate_tokens
 from tui_host.llm.schema_adaptation import adapt
@@ -78,7 +79,8 @@ def run(args: Namespace, settings: Settings) -> int:
     if calls and len(chosen) != 1:
         raise SettingsError("a tool to call needs one server", "servers check --call", "name the server")
     # Naming a server is consent to start it.
-    host = host_of(settings, {name: replace(settings.servers[name], enabled=True) for name in chosen})
+    servers = {name: replace(settings.servers[name], enabled=True) for name in chosen}
+    host = Host(replace(settings, servers=servers), source="ask", record=False)
 
     async def check(_: object) -> int:
         from anyio import to_thread

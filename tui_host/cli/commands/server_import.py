@@ -16,7 +16,7 @@ from tui_host.servers.masked_words import hide
 from tui_host.settings.hosts import host_files as files
 from tui_host.settings.hosts.host_entries import HostEntry, host_of, read_host_entries
 from tui_host.settings.hosts.host_files import HostFile
-from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, KnownHost, files_of
+from tui_host.settings.hosts.known_hosts import HOSTS, PASTED, files_of
 from tui_host.settings.paths import whole
 from tui_host.settings.table_reader import is_table, shown_path
 from tui_host.settings.tables import add_entry, read_entry, server_name
@@ -113,28 +113,29 @@ def run(args: Namespace, settings: Settings) -> int:
 def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate]:
     """Yield the servers of the named file, or of all known hosts' own files."""
     own = {path: host for host in HOSTS for path in files_of(host, settings.environment) if path.is_file()}
-    if words == ["-"]:
-        data = sys.stdin.buffer.read() if sys.stdin is not None else b""
-        yield from _read(HostFile(path=Path("-"), data=data), PASTED)
-        return
-    if words:
+    hosts, is_pasted = own, words == ["-"]
+    if is_pasted:
+        hosts = {Path("-"): PASTED}
+    elif words:
         path = whole(Path(words[0]), "FILE")
-        yield from _read(files.read(path), host_of(path, own))
-        return
-    for path, host in own.items():
+        hosts = {path: host_of(path, own)}
+    for path, host in hosts.items():
+        where, data = shown_path(path), b""
+        if is_pasted and sys.stdin is not None:
+            data = sys.stdin.buffer.read()
         try:
-            yield from _read(files.read(path), host)
+            file = HostFile(path=path, data=data) if is_pasted else files.read(path)
+            entries = read_host_entries(file.text, host, where=where)
         except SettingsError as error:
+            if words:
+                raise
             diagnostics.tell(f"{host.title} is skipped: {error}")
-    for name in (host.project_file for host in HOSTS):
+            continue
+        for entry in entries:
+            yield _Candidate(entry=entry, host=host.title, file=where, why_not=entry.problem)
+    for name in (host.project_file for host in HOSTS if not words):
         if Path(name).is_file() and Path(name).resolve() not in own:
             diagnostics.tell(f"{name} in this folder is left alone; import it with: tui-host servers import {name}")
-
-
-def _read(file: HostFile, host: KnownHost) -> Iterator[_Candidate]:
-    where = shown_path(file.path)
-    for entry in read_host_entries(file.text, host, where=where):
-        yield _Candidate(entry=entry, host=host.title, file=where, why_not=entry.problem)
 
 
 def _named_apart(candidates: Iterator[_Candidate], settings: Settings) -> Iterator[_Candidate]:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 from tui_host.cli import diagnostics, options, output
 from tui_host.cli.answerers import TerminalAnswerer
-from tui_host.cli.hosting import chosen_servers, host_of, opened, run_host
+from tui_host.cli.hosting import chosen_servers, opened, run_host
 from tui_host.errors import JSON, ServerError, SettingsError
+from tui_host.host.host import Host
 from tui_host.servers.catalog import describe
 from tui_host.settings.credential_places import in_variables, in_words
 from tui_host.settings.mistakes import nearest
@@ -164,7 +165,8 @@ def _log_in_or_out(settings: Settings, names: Sequence[str], *, is_in: bool) -> 
 
 
 def _log_in(settings: Settings, logins: LoginStore, name: str, url: str) -> int:
-    host = host_of(settings, {name: replace(settings.servers[name], enabled=True)})
+    servers = {name: replace(settings.servers[name], enabled=True)}
+    host = Host(replace(settings, servers=servers), source="ask", record=False)
     host.answerer, host.logins = TerminalAnswerer(), logins
 
     async def connect(_: object) -> int:

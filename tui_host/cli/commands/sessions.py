@@ -35,7 +35,6 @@ from tui_host.cli.recorded import (
     page,
     recorded,
     sheet_text,
-    source_of,
     wires_of,
 )
 from tui_host.errors import JSON, SettingsError, StoreError, TuiHostError
@@ -185,7 +184,7 @@ def _search(store: Store, args: Namespace) -> None:
             "id": match.session.id,
             "title": match.session.title,
             "updated": rfc3339(match.session.updated_ns),
-            "in": source_of(match),
+            "in": match.where,
             "turn": match.turn,
             "rows": match.rows,
             "excerpt": match.excerpt,

@@ -93,7 +93,7 @@ def run(args: Namespace, environment: Mapping[str, str]) -> int:
         override = _override(host, start)
         command = [*args.server[: place + 1], *override.words, *start.words]
         if args.mcp_config:
-            _replace(args.mcp_config, _tapped_copy(Path(args.mcp_config), Path(private), program), command)
+            _tap_file(args.mcp_config, Path(private), program, command)
         try:
             status = anyio.run(run_host, command, {**environment, **override.variables}, taps)
         finally:
@@ -154,17 +154,14 @@ def _tapped_servers(servers: Table, *, tap: _Tap, program: Sequence[str]) -> Tab
     return tapped
 
 
-def _tapped_copy(path: Path, folder: Path, program: Sequence[str]) -> Path:
+def _tap_file(name: str, folder: Path, program: Sequence[str], command: list[str]) -> None:
+    """Put a copy with taps in place of a file of servers in a command: as a word, or behind `=` in one."""
+    path = Path(name)
     text = files.read(path).text
     outcome = install(text, servers_in(text, PASTED, shown_path(path)), (), program)
     tell_left(outcome.skipped)
     copy = folder / path.name
     write_private(copy, outcome.text.encode())
-    return copy
-
-
-def _replace(name: str, copy: Path, command: list[str]) -> None:
-    """Put the copy's path in place of the file's name in a command: as a word, or behind `=` in one."""
     places = [at for at, word in enumerate(command) if word == name or word.endswith(f"={name}")]
     if not places:
         remedy = f"write {name} in the command where the host takes it"

@@ -67,7 +67,7 @@ def lines_of(sessions: Sequence[SessionInfo], words: str, matches: Mapping[str, 
         halves = info.halves if isinstance(info, TapStory) else ()
         lines = [Listed(info=info, found=match), *(Listed(info=half, whole=info.id) for half in halves)]
         is_titled = isinstance(info, TapStory) and texts and all(text in info.title.casefold() for text in texts)
-        if not words or is_titled or (match is not None and not match.in_records):
+        if not words or is_titled or (match is not None and match.where != "records"):
             yield from lines
         elif match is not None:
             last += lines
