@@ -61,7 +61,7 @@ class Recorder(Recording):
         self.last = self.reached = 0  # numbers of the last visible record, and of the last one
         self._kind: CaptureKind = kind
         self._store: Store | None = None
-        self._wall_ns, self._mono_ns = clock.wall_ns, clock.mono_ns
+        self._wall_ns, self.now = clock.wall_ns, clock.mono_ns
         self._began_ns = self._wall_ns()
         self._ahead_ns = 0  # the wall clock of the monotonic one
         self._memory = memory
@@ -70,7 +70,6 @@ class Recorder(Recording):
         self._bytes = 0
         # Numbers of records, each the last of its kind: left memory, taken by the writer, on the disk, without bytes.
         self._evicted = self._taken = self._kept = self._shed = 0
-        self._refused = 0
         self._is_announced = False  # the store has been told that there is something to take
         if store is not None:
             self.keep_in(store)
@@ -86,17 +85,13 @@ class Recorder(Recording):
                 self._is_announced = store.put(self)
 
     @override
-    def now(self) -> int:
-        return self._mono_ns()
-
-    @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
         """Number a record, and keep it without secrets. Never waits for the disk, and never fails."""
         if record.kind == "request" and record.head is not None:
             self.redactor.learn(record.head)  # before the answer arrives, which may repeat them
         with self._lock:
             self.reached = seq = self.reached + 1
-            mono_ns = self._mono_ns()
+            mono_ns = self.now()
             if not self._is_announced:  # those that are written together share the distance of the clocks
                 drift_ns = self._wall_ns() - mono_ns - self._ahead_ns
                 if not -DRIFT_NS < drift_ns < DRIFT_NS:
@@ -139,7 +134,7 @@ class Recorder(Recording):
     @property
     def unkept(self) -> int:
         """The number of visible records that exist only in memory: waiting, or impossible to store."""
-        return self.last - self._kept + self._refused
+        return self.last - self._kept + self.refused_records
 
     def since(self, seq: int, *, limit: int = 5000) -> Sequence[Record]:
         """Return the visible records with greater numbers, in order: from the database, if they have left memory."""
@@ -183,7 +178,7 @@ class Recorder(Recording):
     def refused(self) -> None:
         """Count a record that can never be stored; it stays visible as long as it is in memory."""
         with self._lock:
-            self._refused += 1
+            self.refused_records += 1
             self.revision += 1
 
     def make_room(self, window_bytes: int) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -38,11 +39,9 @@ class Recording(ABC):
     def __init__(self, capture: str, redactor: Redactor) -> None:
         self.capture = capture
         self.redactor = redactor
+        self.now: Callable[[], int] = time.monotonic_ns  # the clock of `append`
+        self.refused_records: int = 0  # which can never be stored, such as a second one with the same number
         self._exchanges, self._connections = count(1), count(1)
-
-    @abstractmethod
-    def now(self) -> int:
-        """Return the clock of `append`."""
 
     @abstractmethod
     def append(self, record: Record, at_ns: int | None = None) -> int:
@@ -61,9 +60,9 @@ class Recording(ABC):
     def settled(self, seq: int, fault: str) -> None:  # noqa: B027 - who waits for the disk hears of a fault as it waits
         """Called when records up to this number are stored, or wait in memory for the given reason."""
 
-    @abstractmethod
     def refused(self) -> None:
         """Called for a record that can never be stored."""
+        self.refused_records += 1
 
 
 def redact(slots: Sequence[Slot], redactor: Redactor) -> None:

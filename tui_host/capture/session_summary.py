@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
@@ -101,11 +100,6 @@ class SessionInfo:
     def parent(self) -> Parent | None:
         """The session that this one is a branch of."""
         return None if self.is_foreign else parent_of(self.facts)
-
-    @property
-    def shared(self) -> Sequence[SharedPart]:
-        """What it shares with older sessions, the eldest first."""
-        return () if self.parent is None else self.parent.shared
 
     @property
     def is_direct(self) -> bool:

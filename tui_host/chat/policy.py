@@ -161,11 +161,6 @@ class Policy:
     approved: dict[tuple[str, str], Tool] = field(default_factory=dict[tuple[str, str], Tool])
     _checked_servers: set[str] = field(default_factory=set[str], init=False)
 
-    def copy(self) -> Policy:
-        """Return the same rules and permissions, to which others can be added apart."""
-        grants, approved = [*self.grants], dict(self.approved)
-        return replace(self, grants=grants, approved=approved)
-
     def grant(self, tool: Tool) -> None:
         grant = Grant(server=tool.server, tool=tool.name, fingerprint=tool.fingerprint)
         if grant not in self.grants:

@@ -175,9 +175,10 @@ class Session:
         self.keeper = keeper
         if keeper is not None and self.is_kept and (self.turn or self.draft):
             self.save()
-            messages, items = (0, 0) if self.parent is None else self.parent.shared[-1][2:]
-            for number, message in self.messages.numbered():
-                if number >= messages:
+            first, items = (0, 0) if self.parent is None else self.parent.shared[-1][2:]
+            messages = list(self.messages)
+            for number, message in enumerate(messages, self.messages.count - len(messages)):
+                if number >= first:
                     keeper.message(self.id, number, message)
             for number in range(items, len(self.conversation)):
                 keeper.item(self.id, number, self.conversation[number])

@@ -152,11 +152,6 @@ class Messages:
         later = len(self._messages) - len(shared)  # counted from the end: a stored one may have been unreadable
         return Messages(shared, stored=self.count - later - len(shared))
 
-    def numbered(self) -> Iterator[tuple[int, Message]]:
-        """Yield all messages with their numbers in the store."""
-        messages = list(self)
-        return zip(range(self.count - len(messages), self.count), messages, strict=True)
-
     def __bool__(self) -> bool:
         return self.count > 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.errors import StoreError, TuiHostError
@@ -99,7 +100,7 @@ class OpenSessions(dict[str, "Session"]):
             raise TuiHostError(
                 "this turn still runs", f"turn {session.turn}", "stop it with escape, or wait for its end"
             )
-        messages, items = session.messages.up_to(turn), session.conversation.up_to(turn)
+        messages, items, policy = session.messages.up_to(turn), session.conversation.up_to(turn), session.policy
         name, title, older = session.id, session.title, () if session.parent is None else session.parent.shared
         earlier = [of_older for of_older in older if of_older.turn < turn]
         if session.parent is not None and turn <= session.parent.parent_turn:  # it is an older session's own turn
@@ -117,7 +118,7 @@ class OpenSessions(dict[str, "Session"]):
             protocol=session.protocol,
             profile=session.profile,
             options=session.options,
-            policy=session.policy.copy(),
+            policy=replace(policy, grants=[*policy.grants], approved=dict(policy.approved)),
             redact=self._redact,
             parent=parent,
             is_kept=False,
@@ -134,13 +135,11 @@ class OpenSessions(dict[str, "Session"]):
     def family(self, session: Session) -> Sequence[str]:
         """Return the ids of a session and of all that go back to the same one, by their creation. Reads the disk; raises StoreError."""
         stored = () if self._store is None else self._store.sessions.list()
-        made = {member.id: (member.created_ns, member.parent) for member in (*stored, *self.values())}
-
-        def first(name: str) -> str:
-            _, parent = made.get(name, (0, None))
-            return name if parent is None else first(parent.parent)
-
-        return sorted((name for name in made if first(name) == first(session.id)), key=lambda name: made[name][0])
+        created_ns, eldest = dict[str, int](), dict[str, str]()
+        for member in (*stored, *self.values()):
+            created_ns[member.id] = member.created_ns
+            eldest[member.id] = member.id if member.parent is None else member.parent.shared[0].session
+        return sorted((name for name in eldest if eldest[name] == eldest[session.id]), key=created_ns.__getitem__)
 
     def open(self, name: str) -> Session:
         """Reopen a stored session, by its id, a unique prefix, or `last`; raises TuiHostError if not exactly one matches. Blocks."""

@@ -37,23 +37,21 @@ class Turns:
     def open(self, group: TaskGroup, services: Callable[[], Services]) -> None:
         """Start the turns that waited for the host; later turns start at once."""
         self._open = group, services
-        for session in self._waiting:
-            self._start(session, group, services())
-        self._waiting.clear()
+        waiting, self._waiting = self._waiting, []
+        for session in waiting:
+            self.begin(session)
 
     def begin(self, session: Session) -> None:
         """Run the session's new turn to its end, or queue the turn until `open` is called."""
-        session.wait_for("servers")
+        if not session.busy:  # one that waited for the host goes on waiting
+            session.wait_for("servers")
         if self._open is None:
             self._waiting.append(session)
-        else:
-            group, services = self._open
-            self._start(session, group, services())
-
-    def _start(self, session: Session, group: TaskGroup, services: Services) -> None:
+            return
         from tui_host.chat.turn import Turn
 
-        turn = Turn(services, session)
+        group, services = self._open
+        turn = Turn(services(), session)
         self._at_work[session.id] = session, turn
         group.start_soon(self._run, session, turn)
 

@@ -87,7 +87,12 @@ def prune(
     pruned, shared = Pruned(), set[str]()  # sessions whose turns a branch that stays shares
     with nullcontext() if dry else room_given_up(store.path):
         before = size = used_bytes(store)
-        for old in _branches_first(store.read_as(Old, _OLD)):
+        all_old, times_ns = store.read_as(Old, _OLD), dict[str, int]()
+        for old in all_old:  # a session is as old as the youngest branch that shares its turns, which goes before it
+            for name in (old.name, *old.older):
+                times_ns[name] = max(times_ns.get(name, 0), old.time_ns)
+        all_old = [old._replace(time_ns=times_ns[old.name]) for old in all_old]
+        for old in sorted(all_old, key=lambda old: (old.time_ns, -len(old.older))):
             is_old = before_ns is not None and old.time_ns < before_ns
             is_much = max_bytes is not None and size > max_bytes
             if store.is_live(old.owner) or old.name in shared:
@@ -107,16 +112,6 @@ def prune(
         if pruned.gone and not dry:
             pruned.is_whole = _give_back(store)
     return pruned
-
-
-def _branches_first(all_old: Sequence[Old]) -> Sequence[Old]:
-    """Put sessions behind the branches that share their turns, as if they were as old as the youngest of these."""
-    times_ns = {old.name: old.time_ns for old in all_old}
-    for old in all_old:
-        for name in old.older:
-            times_ns[name] = max(times_ns.get(name, 0), old.time_ns)
-    aged = [old._replace(time_ns=times_ns[old.name]) for old in all_old]
-    return sorted(aged, key=lambda old: (old.time_ns, -len(old.older)))
 
 
 def used_bytes(store: Store) -> int:

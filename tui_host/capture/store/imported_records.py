@@ -40,7 +40,6 @@ class Intake(Recording):
         self, store: Store, capture: str, redactor: Redactor, seen: Callable[[Record, int], None] = lambda _, __: None
     ) -> None:
         super().__init__(capture, redactor)
-        self.refused_records = 0  # which can never be stored, such as a second one with the same number
         self._store = store
         self._seen = seen
         self._last = self._bytes = 0
@@ -54,10 +53,6 @@ class Intake(Recording):
         """Set the time of the records that follow. None if nothing tells it: they only have their place in the order."""
         self._is_timed = time_ns is not None
         self._time_ns = self._time_ns if time_ns is None else time_ns
-
-    @override
-    def now(self) -> int:
-        return self._time_ns
 
     @override
     def append(self, record: Record, at_ns: int | None = None) -> int:
@@ -98,7 +93,3 @@ class Intake(Recording):
     def take(self) -> list[Slot]:
         given, self._given = self._given, []
         return given
-
-    @override
-    def refused(self) -> None:
-        self.refused_records += 1

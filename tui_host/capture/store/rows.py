@@ -102,7 +102,17 @@ class RecordTable:
             is_answer = is_model and kind in OF_ANSWERS and record.direction == "in"
             is_packed = len(data) >= LARGE or (is_model and kind == "request")
             if is_packed or record.redacted or record.malformed is not None:
-                self._insert_whole(row, record)
+                packed, kept_head = Packed(data), head  # of a request, the head is packed with the body
+                if is_model and kind == "request":
+                    text = (head or "").encode()
+                    both = self._packer.pack_request(row[0], storable(record.place.session), text + data)
+                    packed, kept_head = (packed, head) if both.size is None else (both, len(text) or None)
+                elif len(data) >= LARGE:
+                    packed = pack(data)
+                redacted = [(mark.where, mark.name, mark.length) for mark in record.redacted]
+                marks = storable(record.malformed), json.dumps(redacted, separators=(",", ":")) if redacted else None
+                values = (*row[:7], kept_head, packed.data, *marks, packed.base, packed.size, None)
+                self._connection.execute(_WHOLE, values)
             elif is_answer:
                 self._parts.setdefault(place, []).append(row)
             else:
@@ -157,21 +167,6 @@ class RecordTable:
             rows = alone[start : start + _AT_ONCE]
             self._connection.execute(_INSERT + ", ".join([_VALUES] * len(rows)), [*chain.from_iterable(rows)])
         self._plain.clear()
-
-    def _insert_whole(self, row: PlainRow, record: Record) -> None:
-        head: str | int | None = row[7]
-        if record.kind == "request" and record.wire == "llm":
-            text = (row[7] or "").encode()
-            packed = self._packer.pack_request(row[0], storable(record.place.session), text + record.data)
-            if packed.size is None:
-                packed = Packed(record.data)
-            else:
-                head = len(text) or None
-        else:
-            packed = pack(record.data) if len(record.data) >= LARGE else Packed(record.data)
-        redacted = [(mark.where, mark.name, mark.length) for mark in record.redacted]
-        marks = storable(record.malformed), json.dumps(redacted, separators=(",", ":")) if redacted else None
-        self._connection.execute(_WHOLE, (*row[:7], head, packed.data, *marks, packed.base, packed.size, None))
 
     def _count(self, place: int, record: Record) -> None:
         """Count a record of a model's answer; what is stored of a complete or long one is joined in one row."""

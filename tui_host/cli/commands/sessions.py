@@ -229,7 +229,8 @@ def _delete(store: Store, args: Namespace) -> int:
     gone: set[str] = set()  # a tap may be named beside its story
     deleted: list[str] = []
     lines: list[str] = []
-    for name, named in sorted(named_by_id.items(), key=lambda item: -len(item[1].shared)):  # branches first
+    shared = {name: len(named.parent.shared) if named.parent else 0 for name, named in named_by_id.items()}
+    for name, named in sorted(named_by_id.items(), key=lambda item: -shared[item[0]]):  # branches first
         sessions = [info.id for info in (named.taps if isinstance(named, TapStory) else (named,))]
         for session in (session for session in sessions if session not in gone):
             try:
