@@ -139,7 +139,8 @@ class OpenSessions(dict[str, "Session"]):
         for member in (*stored, *self.values()):
             created_ns[member.id] = member.created_ns
             eldest[member.id] = member.id if member.parent is None else member.parent.shared[0].session
-        return sorted((name for name in eldest if eldest[name] == eldest[session.id]), key=created_ns.__getitem__)
+        first = eldest.get(session.id)  # none for a story, which is no branch
+        return sorted((name for name in eldest if eldest[name] == first), key=created_ns.__getitem__)
 
     def open(self, name: str) -> Session:
         """Reopen a stored session, by its id, a unique prefix, or `last`; raises TuiHostError if not exactly one matches. Blocks."""
