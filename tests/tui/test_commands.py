@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.cases import some
 from tests.kit.app import WIDE
 from tests.tui.still import still
 from tui_host.tui.widgets.inspector.inspector_pane import FilterInput
@@ -9,9 +10,7 @@ from tui_host.tui.widgets.inspector.inspector_pane import FilterInput
 STATION = b'{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"station GZ-7741-K"}]}}'
 
 
-async def test_a_filter_selects_its_first_row_and_finds_identifiers_in_bodies_and_n_goes_to_each_match(
-    tmp_path: Path,
-) -> None:
+async def test_a_filter_selects_its_first_row_finds_identifiers_in_bodies_and_n_goes_on(tmp_path: Path) -> None:
     async with still(tmp_path, size=WIDE) as app:
         app.a_whole_turn()
         app.wires.frame(STATION, 5.0, direction="in")
@@ -28,8 +27,7 @@ async def test_a_filter_selects_its_first_row_and_finds_identifiers_in_bodies_an
         await app.reach("enter", ">[Parts]")
         await app.press("escape", "escape")
         await app.send("/filter GZ-7741-K", "2 of")
-        assert ladder.selected is not None
-        assert ladder.selected.kind == "frame"
+        assert some(ladder.selected).kind == "frame"
         await app.press("escape", "escape", "f2", "f2")
         await app.send("/filter size>", "size> needs a number such as 10k")
         assert app.main.arrangement == "both"
@@ -38,9 +36,7 @@ async def test_a_filter_selects_its_first_row_and_finds_identifiers_in_bodies_an
         assert isinstance(app.focused, FilterInput)
 
 
-async def test_a_tab_of_the_details_is_a_command_that_takes_the_names_of_requests_frames_and_calls(
-    tmp_path: Path,
-) -> None:
+async def test_a_tab_of_the_details_is_a_command_that_takes_names_of_requests_frames_and_calls(tmp_path: Path) -> None:
     async with still(tmp_path, size=WIDE) as app:
         app.a_whole_turn()
         await app.until_shown("6 × 5 = 30")
@@ -56,9 +52,8 @@ async def test_a_tab_of_the_details_is_a_command_that_takes_the_names_of_request
             "/headers": "LLM 2 response",
         }.items():
             tab = command[1:].partition(" ")[0].title()
-            await app.send(command)
+            await app.send(command, f"[{tab}]", shown)
             await app.until(lambda tab=tab: (selected.tab, app.focused) == (tab, selected.view))
-            await app.until_shown(f"[{tab}]", shown)
             await app.press("escape")
             if command == "/headers LLM 1":
                 assert (relative.tab, relative.row) == ("Headers", app.inspector_source.ladder.rows[5])
