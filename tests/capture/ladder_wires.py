@@ -76,7 +76,7 @@ def result_of(number: int, text: str = "30", *, failed: bool = False) -> bytes:
     return rpc(id=number, result={"content": [{"type": "text", "text": text}], "isError": failed})
 
 
-def whole_turn(wires: Wires) -> None:
+def a_turn(wires: Wires) -> None:
     first = wires.ask(1)
     first.response(200, EVENT_STREAM)
     first.chunk(b"data: 1\n\n")
@@ -94,9 +94,9 @@ def whole_turn(wires: Wires) -> None:
     second.end()
 
 
-def two_turns() -> Wires:
+def turns() -> Wires:
     wires = Wires()
-    whole_turn(wires)
+    a_turn(wires)
     wires.line(b"Listening")
     refused = wires.ask(1, turn=2)
     refused.response(429, JSON_TYPE)

@@ -53,7 +53,7 @@ def _process(*words: object) -> subprocess.Popen[bytes]:
 
 
 @contextmanager
-def other_process(path: Path, session: str) -> Generator[subprocess.Popen[bytes]]:
+def another(path: Path, session: str) -> Generator[subprocess.Popen[bytes]]:
     """Another process, which has saved a session and owns it."""
     with _process("hold", path, session) as other:
         assert other.stdout is not None

@@ -6,17 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from tests.capture.ladder_wires import (
-    EVENT_STREAM,
-    JSON_TYPE,
-    Wires,
-    at,
-    call_of,
-    matching,
-    result_of,
-    two_turns,
-    whole_turn,
-)
+from tests.capture.ladder_wires import EVENT_STREAM, JSON_TYPE, Wires, a_turn, at, call_of, matching, result_of, turns
 from tests.kit.peer import rpc
 from tui_host.answers.bodies import heads_text
 from tui_host.answers.wires import RecordedWires
@@ -96,7 +86,7 @@ def sends(*frames: Framed, ending: str = "") -> Play:
 
 def with_more_beside(wires: Wires) -> None:
     wires.model.begin("GET", "http://model/v1/models", [], b"", at()).end()
-    whole_turn(wires)
+    a_turn(wires)
     wires.append(Record(wire="mcp", kind="frame", peer="math", connection="math#2", direction="out", data=call_of(4)))
 
 
@@ -143,7 +133,7 @@ WAITING: Sequence[Framed] = (
 PROGRESS = [rpc(method="notifications/progress", params={"progressToken": 1, "progress": n}) for n in range(4)]
 SAID = [rpc(method="notifications/message", params={"level": "info", "data": text}) for text in "ab"]
 SCENES: Mapping[str, Play] = {
-    "a whole turn": whole_turn,
+    "a whole turn": a_turn,
     "numbers in the order in which requests and connections began": with_more_beside,
     "an answer, cut by peer": passes(200, EVENT_STREAM, b"", "cut by peer", GONE),
     "an answer, timed out": passes(200, EVENT_STREAM, b"", "timed out", GONE),
@@ -239,7 +229,7 @@ FILTERS: Mapping[str, Iterable[int]] = {
 
 
 def test_tokens_and_words_of_a_filter_must_all_fit() -> None:
-    ladder = two_turns().ladder
+    ladder = turns().ladder
     assert {text: matching(ladder, text) for text in FILTERS} == {text: [*rows] for text, rows in FILTERS.items()}
     wires = Wires()
     SCENES["requests whose server has ended"](wires)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.capture.ladder_wires import two_turns
+from tests.capture.ladder_wires import turns
 from tests.capture.stores import record, save, settle
 from tests.kit.peer import rpc
 from tui_host.capture.ladder.row_filter import Group, Query, WantedTexts, completions, read_filter
@@ -98,7 +98,7 @@ COMPLETED = {
 
 
 def test_names_of_fields_and_values_that_occur_complete_a_term() -> None:
-    wires = two_turns()
+    wires = turns()
     wires.frame("in", rpc(method="notifications/tools/list_changed"), server="docs")
     wires.rows()
     assert {text: [whole for _, whole in completions(text, wires.ladder)] for text in COMPLETED} == COMPLETED

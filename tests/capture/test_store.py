@@ -18,17 +18,7 @@ from hypothesis import strategies as st
 
 from tests.bench.recording import Traffic
 from tests.capture.drafts import SESSION, FixedClock, any_draft, frame, llm, unstamped, wait_until
-from tests.capture.stores import (
-    FIRST,
-    SECOND,
-    assert_sound,
-    kept,
-    killed_after,
-    other_process,
-    record,
-    save,
-    start_writer,
-)
+from tests.capture.stores import FIRST, SECOND, another, assert_sound, kept, killed_after, record, save, start_writer
 from tests.cases import some
 from tui_host.capture.exports import jsonl_export as jsonl
 from tui_host.capture.record import Head, Place, Record, Redaction
@@ -129,7 +119,7 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
 
 def test_a_lock_goes_with_its_process_and_a_lack_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     database = tmp_path / "tui-host.db"
-    with other_process(database, FIRST):
+    with another(database, FIRST):
         (path,) = tmp_path.glob("tui-host.db.live-*")
         Store.open(database).close()
         assert is_held(path), "what is held is not removed"

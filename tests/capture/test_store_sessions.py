@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.capture.drafts import SESSION, FixedClock, everything_in, frame
-from tests.capture.stores import FIRST, SECOND, THIRD, keep_session, kept, other_process, record, save, settle
+from tests.capture.stores import FIRST, SECOND, THIRD, another, keep_session, kept, record, save, settle
 from tests.capture.test_store import fill
 from tui_host.capture.link import offered_link
 from tui_host.capture.record import Place, Record
@@ -213,7 +213,7 @@ def test_what_a_running_process_writes_stays_however_old(store: Store) -> None:
     save(store, SECOND, updated=1)
     Recorder(store, Redactor(), capture="mine", clock=FixedClock(wall_ns=1)).append(frame(b"mine"))
     settle(store)
-    with other_process(store.path, FIRST):
+    with another(store.path, FIRST):
         assert prune(store, before_ns=NOW, max_bytes=0).gone == []
     assert [old.name for old in prune(store, before_ns=NOW).gone] == [FIRST]
     assert (listed(store), kept(store, capture="mine")) == ([SECOND], [b"mine"])

@@ -43,7 +43,7 @@ def to_json(value: JSON) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def request_body(messages: Sequence[JSON]) -> bytes:
+def request_body(messages: Sequence[JSON] = MESSAGES) -> bytes:
     return to_json({"model": "openai", "tools": [TOOL], "messages": list(messages), "stream": True})
 
 
@@ -180,7 +180,7 @@ class Wires(SessionSource):
         return Record(wire="llm", kind=kind, peer="demo", direction="in", place=place, exchange=row.exchange)
 
 
-def connected(wires: Wires) -> None:
+def begun(wires: Wires) -> None:
     wires.frame(b'{"jsonrpc":"2.0","id":1,"method":"initialize"}', 0.0, direction="out", turn=0)
     wires.frame(b'{"jsonrpc":"2.0","id":1,"result":{}}', 0.1, direction="in", turn=0)
 
@@ -216,7 +216,7 @@ def row_of(wires: Wires, kind: str, place: int = 0) -> Row:
     return [row for row in wires.ladder.rows if row.kind == kind][place]
 
 
-class Inspecting(App[None]):
+class Looking(App[None]):
     def __init__(self, wires: Wires) -> None:
         super().__init__()
         self.wires = wires
@@ -255,11 +255,11 @@ class Inspecting(App[None]):
 
 def a_session() -> Wires:
     wires = Wires()
-    connected(wires)
+    begun(wires)
     a_turn(wires)
     return wires
 
 
-def marks(app: Inspecting) -> str:
+def marks(app: Looking) -> str:
     ladder = app.inspector.ladder.region
     return "".join(line[ladder.x] for line in app.lines[ladder.y : ladder.bottom])

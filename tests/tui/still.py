@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from tests.kit.app import Running
 from tests.llm.protocols.answers import NUMBERS
-from tests.tui.inspector_wires import APPROVED, Wires, a_turn, connected
+from tests.tui.inspector_wires import APPROVED, Wires, a_turn, begun
 from tui_host.capture.record import Record
 from tui_host.capture.recorder import Recorder, SystemClock
 from tui_host.capture.redact.redaction import Redactor
@@ -120,7 +120,7 @@ class Still(Running):
     # What happens.
 
     def a_whole_turn(self) -> None:
-        connected(self.wires)
+        begun(self.wires)
         self.wires.frame(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}', 0.2, direction="out", turn=0)
         listed: list[JSON] = [{"name": tool.name, "inputSchema": {}} for tool in TOOLS]
         answer = json.dumps({"jsonrpc": "2.0", "id": 2, "result": {"tools": listed}}).encode()
@@ -140,7 +140,7 @@ class Still(Running):
         chat.add(SummaryItem(turn=1, steps=2, calls=1, seconds=3.2, tokens_in=612, tokens_out=85))
 
     def a_question(self) -> None:
-        connected(self.wires)
+        begun(self.wires)
         chat = self.session.conversation
         self.session.turn = 1
         chat.add(UserItem(turn=1, text="what's 6 × 5 and 30 + 7? use the tools"))
@@ -151,7 +151,7 @@ class Still(Running):
             self.session.questions.append(Question(request, answered=nobody_waits))
 
     def a_failed_request(self) -> None:
-        connected(self.wires)
+        begun(self.wires)
         body = b'{"error":{"message":"Incorrect API key provided."}}'
         request = self.wires.request(json.dumps({"model": "openai", "messages": []}).encode(), 1.0, exchange="x1")
         self.wires.end(self.wires.response(request, 1.2, body, status=401), 1.3)

@@ -11,17 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tests.tui.inspector_wires import (
-    LONG,
-    MESSAGES,
-    Inspecting,
-    Wires,
-    a_session,
-    asking,
-    drawn,
-    events_of,
-    request_body,
-)
+from tests.tui.inspector_wires import LONG, Looking, Wires, a_session, asking, drawn, events_of, request_body
 from tests.tui.selecting import drag, row_of, selected
 from tests.tui.test_selection import Reading
 from tests.tui.waiting import at_work, until
@@ -57,7 +47,7 @@ def test_no_body_is_refused(data: bytes, head: bytes) -> None:
 
 def test_pieces_of_one_text_are_one_line_that_opens_to_the_text_and_to_each_event() -> None:
     wires = Wires()
-    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    request = wires.request(request_body(), 1.0, exchange="x")
     response = wires.response(request, 1.1, b"".join(events_of(*({"content": f"{n} "} for n in range(1100)))))
     page = page_of("Events", wires, wires.end(response, 2.0), set())
     lines = drawn(page)
@@ -84,7 +74,7 @@ async def test_all_tabs_have_names_and_a_page_is_shown_if_still_waited_for(monke
         return page_of(tab, source, row, flipped, beginning)
 
     monkeypatch.setattr(tabs, "page_of", slow)
-    async with at_work(Inspecting(a_session()), (81, 40)) as (app, pilot):
+    async with at_work(Looking(a_session()), (81, 40)) as (app, pilot):
         await until(pilot, lambda: "[Parts]" in app.text and "LLM 2 request" in app.text)
         names = ("Parts Raw Headers Events Chain Changes", "Frame Raw Chain")
         for detail, tabs_of in zip(app.inspector.details, map(str.split, names), strict=True):
@@ -107,7 +97,7 @@ async def test_b_sorts_a_tree_d_shows_the_changes_and_a_mark_says_since_when() -
     for number in range(1, 4):
         wires.request(asking("s", *texts[:number]), number - 1, exchange=f"x{number}")
     wires.end(wires.response(wires.ladder.rows[2], 3.0, *events_of({"content": "x"})), 4.0)
-    async with at_work(Inspecting(wires), (140, 40)) as (app, pilot):
+    async with at_work(Looking(wires), (140, 40)) as (app, pilot):
         app.inspector.ladder.select(2)
         await until(pilot, lambda: "+1 message" in app.text)
 
@@ -354,7 +344,7 @@ async def test_places_are_found_across_pieces_of_a_long_text_and_in_json_without
 
 
 async def test_a_slash_in_the_details_searches_the_page_and_n_goes_on() -> None:
-    async with at_work(Inspecting(a_session()), (120, 36)) as (app, pilot):
+    async with at_work(Looking(a_session()), (120, 36)) as (app, pilot):
         await until(pilot, lambda: "▸ tools (1)" in app.text)
         await pilot.press("enter")
         detail = app.inspector.details[0]

@@ -5,18 +5,7 @@ import re
 import pytest
 from typing_extensions import override
 
-from tests.tui.inspector_wires import (
-    MESSAGES,
-    Inspecting,
-    Wires,
-    a_session,
-    a_turn,
-    connected,
-    events_of,
-    marks,
-    request_body,
-    row_of,
-)
+from tests.tui.inspector_wires import Looking, Wires, a_session, a_turn, begun, events_of, marks, request_body, row_of
 from tests.tui.waiting import at_work, until
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.link import Span
@@ -42,12 +31,12 @@ async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -
 
 async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_turn_leaves_it_selected() -> None:
     wires = Wires()
-    connected(wires)
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+    begun(wires)
+    async with at_work(Looking(wires), (100, 30)) as (app, pilot):
         ladder = app.inspector.ladder
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "Signs of the list" in app.text)
         assert "Signs of the list" in app.lines[app.inspector.details[0].region.y]  # without a row there are no tabs
-        request = wires.request(request_body(MESSAGES), 1.0, exchange="x1")
+        request = wires.request(request_body(), 1.0, exchange="x1")
         await until(pilot, lambda: ladder.selected == request and "POST chat/completions" in app.text)
         wires.frame(b'{"jsonrpc":"2.0","id":9,"method":"tools/list"}', 1.1, direction="out", turn=0)
         wires.stderr("listing", 1.2)
@@ -88,7 +77,7 @@ async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it(
 
 async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_keeps_and_escape_takes_it_away() -> None:
     wires = a_session()
-    async with at_work(Inspecting(wires), (120, 40)) as (app, pilot):
+    async with at_work(Looking(wires), (120, 40)) as (app, pilot):
         ladder, view = app.inspector.ladder, app.inspector.details[0].view
         await until(pilot, lambda: "[Parts]" in app.text)
         await app.reach(pilot, "slash", "tab: server:  tool:")
@@ -127,9 +116,9 @@ async def test_a_filter_is_completed_says_what_is_wrong_and_how_many_rows_it_kee
 
 async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first() -> None:
     wires = Wires(live=False)
-    request = wires.request(request_body(MESSAGES), 1.0, exchange="x")
+    request = wires.request(request_body(), 1.0, exchange="x")
     wires.end(request, 1.0, reason=MISSING)
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+    async with at_work(Looking(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "answer · not in the file" in app.text and app.lines[0].startswith(">1 LLM "))
         assert app.inspector.ladder.selected_number == request.number
         await pilot.press("j")
@@ -138,7 +127,7 @@ async def test_what_was_not_captured_is_not_counted_and_not_what_one_sees_first(
 
 async def test_keys_and_mouse_move_between_rows_lanes_tabs_and_arrangements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    async with at_work(Inspecting(a_session()), (82, 34)) as (app, pilot):
+    async with at_work(Looking(a_session()), (82, 34)) as (app, pilot):
         ladder, (selected, relative) = app.inspector.ladder, app.inspector.details
         await until(pilot, lambda: relative.region.x > selected.region.x and relative.region.width >= 40)
         await pilot.press("n")
@@ -179,7 +168,7 @@ async def test_a_tab_that_cannot_be_made_says_why_and_the_app_goes_on() -> None:
 
     wires = Broken()
     a_turn(wires)
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+    async with at_work(Looking(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "This cannot be shown as Parts" in app.text)
         await app.reach(pilot, "enter 3", "[Headers]", "content-type")
         assert any(line.startswith("> Parts") for line in app.lines)
@@ -190,7 +179,7 @@ async def test_c_shows_the_chain_of_the_row_s_call_and_o_goes_to_the_row_of_a_st
     response = row_of(wires, "response")
     wires.link("asked", Span(exchange=response.exchange, start=0, end=9), 4.0, call="1.1.2", tool="add")
     wires.decision(4.1, call="1.1.2", tool="add")
-    async with at_work(Inspecting(wires), (140, 45)) as (app, pilot):
+    async with at_work(Looking(wires), (140, 45)) as (app, pilot):
         ladder, (detail, relative) = app.inspector.ladder, app.inspector.details
         ladder.select(row_of(wires, "decision").number)
         await pilot.pause()

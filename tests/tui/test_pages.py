@@ -19,7 +19,7 @@ from tests.tui.inspector_wires import (
     Wires,
     a_turn,
     asking,
-    connected,
+    begun,
     drawn,
     events_of,
     request_body,
@@ -216,7 +216,7 @@ def a_rejected_call(wires: Wires) -> Mapping[str, Row | Section]:
 
 @scene
 def servers_of_two_versions(wires: Wires) -> Mapping[str, Row | Section]:
-    connected(wires)
+    begun(wires)
     introduction: JSON = {"protocolVersion": "2025-06-18", "serverInfo": {"name": "Maths", "version": "2.1"}}
     listed: JSON = {"tools": [{"name": "multiply", "inputSchema": {}}, {"name": "add", "inputSchema": {}}]}
     later: JSON = {"tools": [{"name": "multiply", "inputSchema": {"type": "object"}}, {"name": "divide"}]}

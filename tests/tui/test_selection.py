@@ -4,7 +4,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from typing_extensions import override
 
-from tests.tui.inspector_wires import Inspecting, a_session, a_turn
+from tests.tui.inspector_wires import Looking, a_session, a_turn
 from tests.tui.selecting import ANSWER, a_chat, drag, in_chat, marked, row_of, screen, selected, settled
 from tests.tui.waiting import at_work, until
 from tui_host.answers.sheet import Sheet, SheetLine
@@ -158,7 +158,7 @@ async def test_from_a_detail_comes_the_text_as_it_is_whatever_the_lines_are_and_
 
 
 async def test_rows_of_the_list_are_copied_as_lines_and_stay_selected() -> None:
-    async with at_work(Inspecting(a_session()), (100, 34)) as (app, pilot):
+    async with at_work(Looking(a_session()), (100, 34)) as (app, pilot):
         ladder = app.inspector.ladder
         await until(pilot, lambda: "follows new rows" in app.text)
         before = ladder.selected_number
