@@ -17,9 +17,9 @@ from tui_host.capture.session_summary import SessionInfo
 from tui_host.capture.store.store import Store
 from tui_host.errors import StoreError
 
-PYTHON = (sys.executable, "-S", "-E", "-c")
+PY = (sys.executable, "-S", "-E", "-c")
 PING = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}\n'
-ECHO = (*PYTHON, "import os\nwhile data := os.read(0, 70000):\n    os.write(1, data)")
+ECHO = (*PY, "import os\nwhile data := os.read(0, 70000):\n    os.write(1, data)")
 """A server that answers with what it was told, byte by byte."""
 
 
@@ -95,7 +95,7 @@ def pull(process: subprocess.Popen[bytes], size: int) -> bytes:
     return bytes(found)
 
 
-def line_of(process: subprocess.Popen[bytes]) -> bytes:
+def line(process: subprocess.Popen[bytes]) -> bytes:
     return pipes(process)[1].readline()
 
 

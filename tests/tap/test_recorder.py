@@ -19,10 +19,10 @@ from tests.cases import first_values, some
 from tests.tap.stdio_taps import (
     ECHO,
     PING,
-    PYTHON,
+    PY,
     close,
     data,
-    line_of,
+    line,
     pull,
     push,
     recorded,
@@ -54,7 +54,7 @@ INTERRUPTED = (
     "recording was interrupted: the recorder was ended by SIGKILL; everything passes, and another recorder goes on "
     "(lines and answers in progress are cut in the recording)"
 )
-SERVER = (*PYTHON, "import os\nprint(os.getpid(), flush=True)\n" + ECHO[-1])
+SERVER = (*PY, "import os\nprint(os.getpid(), flush=True)\n" + ECHO[-1])
 """Says which process it is, and then answers with what it was told."""
 
 
@@ -70,7 +70,7 @@ def pings(count: int) -> bytes:
 def test_a_tap_is_a_live_session_without_secrets_of_environment_and_command(tmp_path: Path) -> None:
     server = "import os, sys\nos.write(2, f'{os.environ[\"SUMS_API_KEY\"]} {sys.argv[-1]}\\n'.encode())\n" + ECHO[-1]
     secrets = {**os.environ, "SUMS_API_KEY": "s3cr3t-of-sums"}
-    process = start(tap(tmp_path, *PYTHON, server, "--api-key", "t0ken-of-sums", name="sums"), environment=secrets)
+    process = start(tap(tmp_path, *PY, server, "--api-key", "t0ken-of-sums", name="sums"), environment=secrets)
     trip(process, 1)
     until_kept(tmp_path, 3)
     info = sessions(tmp_path)[0]
@@ -119,7 +119,7 @@ def test_where_a_recorder_is_killed_another_goes_on_in_its_session_and_ends_the_
     tmp_path: Path,
 ) -> None:
     process = start(tap(tmp_path, *SERVER))
-    server = int(line_of(process))
+    server = int(line(process))
     trip(process, 0)
     until_kept(tmp_path, 3)
     os.kill(recorder_of(process.pid), signal.SIGKILL)
@@ -289,7 +289,7 @@ def test_what_is_no_log_is_left_as_it_is_and_told_and_nothing_is_made(
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/stderr"])
 def test_a_log_to_where_host_and_server_speak_is_refused_and_nothing_is_started(tmp_path: Path, path: str) -> None:
     server = f"open({str(tmp_path / 'started')!r}, 'w')"
-    run = subprocess.run(tap(tmp_path, "--log", path, "--", *PYTHON, server), capture_output=True, check=False)
+    run = subprocess.run(tap(tmp_path, "--log", path, "--", *PY, server), capture_output=True, check=False)
     assert (run.returncode, run.stdout, run.stderr.count(b"\n")) == (2, b"", 1)
     assert run.stderr.decode().startswith(f"tui-host tap math: --log {path}: it is standard ")
     assert not list(tmp_path.iterdir())

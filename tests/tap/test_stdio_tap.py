@@ -11,24 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.capture.drafts import wait_until as until
 from tests.cases import first_of, first_values
-from tests.tap.stdio_taps import (
-    ECHO,
-    PING,
-    PYTHON,
-    close,
-    data,
-    line_of,
-    push,
-    recorded,
-    runs,
-    said,
-    start,
-    tap,
-    told,
-    until,
-    write,
-)
+from tests.tap.stdio_taps import ECHO, PING, PY, close, data, line, push, recorded, runs, said, start, tap, told, write
 from tui_host.tap import relay
 from tui_host.tap.relay import IGNORED_BY_PYTHON, NOT_PASSED
 
@@ -78,7 +63,7 @@ relay["StdioRelay"](words, {ECHO!r}).run()
 )
 def test_the_tap_ends_as_the_server_did_once_all_it_wrote_is_delivered(tmp_path: Path, server: str, code: int) -> None:
     wordy = f"import os, sys; os.write(1, b'y' * 200000); os.write(2, b'last words\\n'); {server}"
-    process = start(tap(tmp_path, *PYTHON, wordy))
+    process = start(tap(tmp_path, *PY, wordy))
     assert (said(process), told(process), process.wait()) == (b"y" * 200_000, "last words\n", code)
 
 
@@ -102,20 +87,20 @@ def test_what_cannot_be_started_is_told_with_the_codes_of_a_shell(tmp_path: Path
 
 def test_each_side_learns_that_the_other_has_closed_one_direction(tmp_path: Path) -> None:
     late = "import os\nwhile os.read(0, 9): pass\nos.write(2, b'e\\n'); os.close(2); os.write(1, b'late\\n')"
-    process = start(tap(tmp_path, *PYTHON, late))
+    process = start(tap(tmp_path, *PY, late))
     write(process, [b"question\n"]).join()
     assert (said(process), process.wait()) == (b"late\n", 0)
     mute = (
         "import os, sys\nos.write(1, b'so far\\n'); os.close(1)\n"
         "while data := os.read(0, 99): os.write(2, data)\nsys.exit(4)"
     )
-    process = start(tap(tmp_path, *PYTHON, mute))
+    process = start(tap(tmp_path, *PY, mute))
     assert said(process) == b"so far\n"  # its end comes while the server runs
     write(process, [b"still heard\n"]).join()
     assert (told(process), process.wait()) == ("still heard\n", 4)
     deaf = "import os\nos.close(0); os.write(1, b'deaf\\n')\nimport signal; signal.pause()"
-    process = start(tap(tmp_path, *PYTHON, deaf))
-    assert line_of(process) == b"deaf\n"
+    process = start(tap(tmp_path, *PY, deaf))
+    assert line(process) == b"deaf\n"
     with pytest.raises(BrokenPipeError):
         push(process, b"anybody?\n" * 100_000)
     process.send_signal(signal.SIGTERM)
@@ -138,11 +123,11 @@ def test_signals_reach_the_server_and_its_answer_to_them_is_the_taps(tmp_path: P
         for number in (*sorted(signal.valid_signals() - UNHEARD), signal.SIGTERM)
         if signal.getsignal(number) is not signal.SIG_IGN or (number in IGNORED_BY_PYTHON and sys.platform == "linux")
     ]  # as in the background of a shell
-    process = start(tap(tmp_path, *PYTHON, server, *map(str, passed)))
-    assert line_of(process) == b"ready\n"
+    process = start(tap(tmp_path, *PY, server, *map(str, passed)))
+    assert line(process) == b"ready\n"
     for number in passed:
         process.send_signal(number)
-        assert line_of(process) == b"%d\n" % number
+        assert line(process) == b"%d\n" % number
     assert process.wait() == 5
 
 
@@ -154,8 +139,8 @@ DEAF = (
 
 @pytest.mark.parametrize("is_tap", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_when_the_tap_is_killed_or_its_host_is_gone_no_process_is_left(tmp_path: Path, *, is_tap: bool) -> None:
-    process = start(tap(tmp_path, *PYTHON, DEAF), own_group=True)
-    servers = [int(line_of(process)), int(line_of(process))]
+    process = start(tap(tmp_path, *PY, DEAF), own_group=True)
+    servers = [int(line(process)), int(line(process))]
     if is_tap:
         os.killpg(process.pid, signal.SIGKILL)
     else:
@@ -166,8 +151,8 @@ def test_when_the_tap_is_killed_or_its_host_is_gone_no_process_is_left(tmp_path:
 
 @pytest.mark.parametrize("end", first_values(["closes its input", "is gone", "sends SIGTERM"]))
 def test_a_process_that_keeps_the_servers_pipes_for_ever_keeps_no_host_waiting(tmp_path: Path, end: str) -> None:
-    process = start(tap(tmp_path, *PYTHON, DEAF.replace("signal.pause()", "os._exit(3) if child else signal.pause()")))
-    servers = [int(line_of(process)), int(line_of(process))]
+    process = start(tap(tmp_path, *PY, DEAF.replace("signal.pause()", "os._exit(3) if child else signal.pause()")))
+    servers = [int(line(process)), int(line(process))]
     if end == "sends SIGTERM":
         until(lambda: process.send_signal(signal.SIGTERM) or process.poll() is not None)  # the server may still run
     else:
