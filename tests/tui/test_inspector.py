@@ -16,7 +16,7 @@ from tui_host.llm.dialects.dialect import Dialect
 
 async def test_it_follows_until_the_person_moves_and_then_counts_what_is_new() -> None:
     wires = a_session()
-    async with at_work(Inspecting(wires), (100, 30)) as (app, pilot):
+    async with at_work(Looking(wires), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "follows new rows" in app.text)
         await pilot.press("up", "k")
         selected, top = app.inspector.ladder.selected, app.inspector.ladder.scroll_offset.y
@@ -58,7 +58,7 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
 
 
 async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it() -> None:
-    async with at_work(Inspecting(a_session()), (100, 30)) as (app, pilot):
+    async with at_work(Looking(a_session()), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "follows new rows" in app.text)
         assert "initialize" not in app.text
         await app.reach(pilot, "g", "to look at in the session")
