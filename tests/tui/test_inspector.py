@@ -60,7 +60,7 @@ async def test_a_row_appears_with_its_first_byte_and_what_happens_outside_the_tu
 async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it() -> None:
     async with at_work(Looking(a_session()), (100, 30)) as (app, pilot):
         await until(pilot, lambda: "▸ connections · 2 rows" in app.text and "follows new rows" in app.text)
-        assert "initialize" not in app.text
+        assert "#1 initialize" not in app.text
         await app.reach(pilot, "g", "to look at in the session")
         app.inspector.details[0].view.focus()
         await app.reach(pilot, "right_square_bracket", lambda: app.lines[0].startswith(" 0 LLM ────┬── 2 MCP "))
@@ -69,7 +69,7 @@ async def test_a_heading_has_pages_of_its_own_and_enter_opens_the_rows_below_it(
         await app.reach(pilot, "m", lambda: app.said == ["Marks and notes belong to rows: go to one below."])
         await app.reach(pilot, "enter", "▾ connections", "#1 initialize")
         await pilot.press("enter", "down")
-        assert "initialize" not in app.text
+        assert "#1 initialize" not in app.text
         await pilot.press("slash", *"initialize", "enter")  # what matches is shown wherever it stands
         await until(pilot, lambda: "▾ connections" in app.text and "2 of 8" in app.text)
         await app.reach(pilot, "escape", "▸ connections")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tui_host.answers.changes_page import Changes, answered_before, breaks_of, changes_of, path_of
 from tui_host.answers.outlines import FRAMES, HOST, marks_of, taken_apart, told_until
 from tui_host.answers.request_weights import LISTS, RequestWeight, calls_of, requests_of, total_counted, weigh
-from tui_host.answers.sheet import Sheet, SheetLine, money
+from tui_host.answers.sheet import Sheet, SheetLine, Value, money
 from tui_host.answers.wires import Section, Wires
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.visible import line
@@ -49,16 +49,11 @@ class _Share:
     ) -> SheetLine:
         """Return the part as a line of a request of `whole` tokens, which says how many things it stands for."""
         never = f"{self.unused} never called" if children else "never called"
-        return SheetLine(
-            key=self.label,
-            label=line(f"{self.label} ({self.count})" if is_counted and self.count > 1 else self.label, 120),
-            values={"bytes": self.size, "tokens": self.tokens, "share": self.tokens / whole if whole else None},
-            mark=never if self.unused else "",
-            note=note,
-            style="what" if is_open else "",
-            children=tuple(children),
-            opened=is_open,
-        )
+        label = line(f"{self.label} ({self.count})" if is_counted and self.count > 1 else self.label, 120)
+        share, mark = self.tokens / whole if whole else None, never if self.unused else ""
+        values: dict[str, Value] = {"bytes": self.size, "tokens": self.tokens, "share": share}
+        about = SheetLine(key=self.label, label=label, values=values, mark=mark, note=note, opened=is_open)
+        return replace(about, style="what" if is_open else "", children=tuple(children))
 
 
 def bill_page(wires: Wires, subject: Section | Row) -> Sheet:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tui_host.answers.bodies import first_data
 from tui_host.answers.names import call_name
-from tui_host.answers.sheet import Sheet, SheetLine, Style
+from tui_host.answers.sheet import Sheet, SheetLine, Style, Value
 from tui_host.answers.values import changes
 from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import text_or_empty
@@ -46,15 +46,10 @@ def calls_page(wires: Wires, section: Section) -> Sheet:
             outcome, why = ("error", answer.words) if answer.error else ("result", "")
         elif sent is not None:
             outcome, why = "runs" if sent.state == "open" and not sent.ending else "no answer", sent.ending
-        target, label = owner or rows[0], (call_name(wires, call), name, " · ".join(filter(None, (words, why))))
-        call_line = SheetLine(
-            key=call,
-            label=line(wires.hide("  ".join(filter(None, label))), 300),
-            values={"ran": None if ran is None else ran / 1e6, "outcome": outcome},
-            style=_STYLES.get(outcome, "failed"),
-            is_wrapped=True,
-            target=(target.capture, target.seq),
-        )
-        lines.append(call_line)
+        words = "  ".join(filter(None, (call_name(wires, call), name, " · ".join(filter(None, (words, why))))))
+        label, style, row = line(wires.hide(words), 300), _STYLES.get(outcome, "failed"), owner or rows[0]
+        values: dict[str, Value] = {"ran": None if ran is None else ran / 1e6, "outcome": outcome}
+        target = row.capture, row.seq
+        lines.append(SheetLine(key=call, label=label, values=values, style=style, is_wrapped=True, target=target))
     notes = [" · ".join(f"{count:,} {words}" for words, count in decided.most_common())] if decided else []
     return Sheet(what=f"calls of {section.words}: {len(lines)}", lines=lines, notes=notes, empty=EMPTY)

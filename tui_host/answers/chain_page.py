@@ -13,7 +13,7 @@ from tui_host.answers.bodies import Body, body_of, first_data
 from tui_host.answers.masks import masked
 from tui_host.answers.names import call_name
 from tui_host.answers.outlines import folded, marks_of, outlined
-from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.sheet import Sheet, SheetLine, Style
 from tui_host.answers.values import (
     MOST_BYTES,
     Content,
@@ -163,15 +163,11 @@ def _lines(chain: CallChain) -> tuple[SheetLine, ...]:
             )
             for number, piece in enumerate(step.pieces)
         ]
-        step_line = SheetLine(
-            key=f"{place}",
-            label=f"{count if is_main else ' '} {step.happened:<8} {time:>7}  {words}"[:_LABEL],
-            style="note" if not step.row or step.happened == "during" else "what",
-            text=pieces[0].text if len(pieces) == 1 else None,
-            children=tuple(pieces) if len(pieces) > 1 else (),
-            target=step.target,
-        )
-        lines.append(step_line)
+        label = f"{count if is_main else ' '} {step.happened:<8} {time:>7}  {words}"[:_LABEL]
+        style: Style = "note" if not step.row or step.happened == "during" else "what"
+        text, children = (pieces[0].text, ()) if len(pieces) == 1 else (None, tuple(pieces))
+        about = SheetLine(key=f"{place}", label=label, style=style, text=text, children=children, target=step.target)
+        lines.append(about)
     return tuple(lines)
 
 

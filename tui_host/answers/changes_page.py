@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 from weakref import WeakKeyDictionary
@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 from tui_host.answers.bodies import body_of
 from tui_host.answers.masks import masked
 from tui_host.answers.outlines import compared_with, earlier_apart, taken_apart
-from tui_host.answers.sheet import Sheet, SheetLine, Style
+from tui_host.answers.sheet import Sheet, SheetLine, Style, Value
 from tui_host.answers.values import parsed
 from tui_host.answers.wires import TakenRequest, Wires
 from tui_host.capture.ladder.ladder import Ladder
@@ -388,17 +388,12 @@ def _line(number: int, change: Change, cause: str) -> SheetLine:
     note = "no longer sent" if change.kind == "gone" else moved
     is_cause = cause.startswith(f"broken because {change.path}, {change.label},")
     mark, style = _SIGNS[change.kind]
-    return SheetLine(
-        key=f"{number}",
-        label="  ".join(filter(None, (change.path, change.label, change.preview))),
-        values={"bytes": change.size or None, "change": change.size - change.size_before},
-        mark=mark,
-        note=f"it breaks the shared beginning{f', {note}' * bool(note)}" if is_cause else note,
-        text=None if places else lambda: change.text,
-        children=tuple(places),
-        opened=bool(places),
-        style=style,
-    )
+    note = f"it breaks the shared beginning{f', {note}' * bool(note)}" if is_cause else note
+    label = "  ".join(filter(None, (change.path, change.label, change.preview)))
+    values: dict[str, Value] = {"bytes": change.size or None, "change": change.size - change.size_before}
+    text = None if places else lambda: change.text
+    shown = SheetLine(key=f"{number}", label=label, values=values, mark=mark, note=note, text=text, style=style)
+    return replace(shown, children=tuple(places), opened=bool(places))
 
 
 def _text(outline: Outline, part: Part, kind: ChangeKind) -> str:

@@ -306,17 +306,11 @@ def look_page(wires: Wires, section: Section) -> Sheet:
     looks.advance()
     rows, turn_of = wires.ladder.rows, wires.ladder.sections.turn_of
     numbers = [number for number in looks.numbers if section.is_session or turn_of(number) == section.turn]
-    lines = [
-        SheetLine(
-            key=f"{row.capture} {row.seq}",
-            label="  ".join(looks.look(row)),
-            values={"turn": row.turn or turn_of(row.number) or None},
-            target=(row.capture, row.seq),
-            style="failed" if _broken(row) else "",
-            is_wrapped=True,
-        )
-        for row in map(rows.__getitem__, numbers)
-    ]
+    lines: list[SheetLine] = []
+    for row in map(rows.__getitem__, numbers):
+        key, label, target = f"{row.capture} {row.seq}", "  ".join(looks.look(row)), (row.capture, row.seq)
+        style, values = "failed" if _broken(row) else "", {"turn": row.turn or turn_of(row.number) or None}
+        lines.append(SheetLine(key=key, label=label, values=values, target=target, style=style, is_wrapped=True))
     # What servers do not offer is no error: one line at the end.
     failed = (rows[number] for number, is_error in enumerate(rows.columns["error"]) if is_error)
     of_section = (row for row in failed if section.is_session or turn_of(row.number) == section.turn)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tui_host.answers.bodies import body_of, first_data
 from tui_host.answers.request_weights import requests_of, weigh
-from tui_host.answers.sheet import Sheet, SheetLine
+from tui_host.answers.sheet import Sheet, SheetLine, Value
 from tui_host.answers.values import parsed
 from tui_host.answers.wires import MOST, Section, Wires
 from tui_host.capture.connection_end import ORDERLY
@@ -54,16 +54,12 @@ def servers_page(wires: Wires, section: Section) -> Sheet:  # noqa: ARG001 - as 
         failed = [end for _, end, is_fine, _ in connections if not is_fine]
         definitions = (str(tool).encode("utf-8", "backslashreplace") for tool in server.tools.values())
         tokens = offered[-1][1] if offered else sum(map(estimate_tokens, definitions))
-        server_line = SheetLine(
-            key=name,
-            label=line("  ".join((name, " · ".join(filter(None, about)))), 200),
-            values={"tools": len(server.tools), "tokens": tokens, "calls": server.calls},
-            mark=line(failed[-1], 40) if failed else "tools changed" * bool(server.changes),
-            style="what",
-            opened=True,
-            children=(*server.changes, *below),
-        )
-        (lines if offered or server.calls or failed or not weighed else idle).append(server_line)
+        label = line("  ".join((name, " · ".join(filter(None, about)))), 200)
+        mark = line(failed[-1], 40) if failed else "tools changed" * bool(server.changes)
+        values: dict[str, Value] = {"tools": len(server.tools), "tokens": tokens, "calls": server.calls}
+        shown = SheetLine(key=name, label=label, values=values, mark=mark, style="what", opened=True)
+        is_offered = offered or server.calls or failed or not weighed
+        (lines if is_offered else idle).append(replace(shown, children=(*server.changes, *below)))
     if idle:
         words = f"{len(idle)} more server{'' if len(idle) == 1 else 's'} connected, none offered to the model"
         lines.append(SheetLine(key="idle", label=words, style="note", children=tuple(idle)))
@@ -138,14 +134,10 @@ def _connection(wires: Wires, number: int, rows: Sequence[Row]) -> _Connection:
     for row in reversed([row for row in rows if row.kind == "line"]):
         if len(errors) < _LAST:
             errors = [*"".join(body_of(wires, row).pieces()).splitlines(), *errors]
+    words = f"connection {number}", wires.hide(url), end or "still connected when the record ends"
     shown = SheetLine(
         key=f"{number}",
-        label=line(
-            "  ".join(
-                filter(None, (f"connection {number}", wires.hide(url), end or "still connected when the record ends"))
-            ),
-            300,
-        ),
+        label=line("  ".join(filter(None, words)), 300),
         style="" if is_fine else "failed",
         target=(rows[0].capture, rows[0].seq),
         opened=not is_fine,

@@ -94,14 +94,11 @@ def time_page(wires: Wires, section: Section) -> Sheet:
         spent = time.spent.get(spender, 0)
         if intervals or spent:
             bar = "#" * max(1, round(_BAR * spent / longest)) if spent else ""
-            entry = SheetLine(
-                key=spender,
-                label=f"{names.get(spender, spender):<25}{bar}",
-                values={"time": spent / 1e6, "share": spent / time.nanoseconds if time.nanoseconds else None},
-                style="what",
-                children=tuple(_step(number, interval.name, [interval]) for number, interval in enumerate(intervals)),
-            )
-            lines.append(entry)
+            share = spent / time.nanoseconds if time.nanoseconds else None
+            values: dict[str, Value] = {"time": spent / 1e6, "share": share}
+            steps = tuple(_step(number, interval.name, [interval]) for number, interval in enumerate(intervals))
+            label = f"{names.get(spender, spender):<25}{bar}"
+            lines.append(SheetLine(key=spender, label=label, values=values, style="what", children=steps))
     if len({interval.row.turn for interval in time.intervals}) == 1:
         # From the end back, what ended last before the next began.
         path: list[Interval] = []
@@ -113,11 +110,8 @@ def time_page(wires: Wires, section: Section) -> Sheet:
             lambda stop: f"{wires.user} ({stop.name.partition(':')[0]})" if stop.spender == "you" else stop.name,
         )
         steps = tuple(_step(number, name, list(intervals)) for number, (name, intervals) in enumerate(stations))
-        lines.append(
-            SheetLine(
-                key="path", label="the turn waited for, one after the other", style="what", opened=True, children=steps
-            )
-        )
+        words = "the turn waited for, one after the other"
+        lines.append(SheetLine(key="path", label=words, style="what", opened=True, children=steps))
     notes = [_SINCE] if time.spent.get("you") else []
     return Sheet(what=f"time of {section.words}: {short_time(time.nanoseconds / 1e6)}", notes=notes, lines=lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from tui_host.answers.bodies import first_data
@@ -66,16 +67,9 @@ def tools_page(wires: Wires, section: Section) -> Sheet:
         marks += ["never run"] * (bool(failed) and not values["calls"])
         marks += [*(f"{count:,} {verdict}" for verdict, count in failed.items()), *["changed"] * bool(changes)]
         title = ".".join(filter(None, name))
-        tool_line = SheetLine(
-            key=title,
-            label=line(title, 120),
-            values=values,
-            mark=", ".join(marks),
-            style="what",
-            opened=bool(changes),
-            children=changes,
-        )
-        lines.append(tool_line)
+        is_open, label, mark = bool(changes), line(title, 120), ", ".join(marks)
+        about = SheetLine(key=title, label=label, values=values, mark=mark, style="what", opened=is_open)
+        lines.append(replace(about, children=changes))
     requests = f"{len(weighed)} request{'' if len(weighed) == 1 else 's'}"
     what = f"tools of {place}: {len(offers)} in {requests}"
     return Sheet(what=what, notes=[f"~{whole:,} tokens in all{paid}{share}{never}"], lines=lines)
@@ -88,10 +82,6 @@ def _changes(offered: Sequence[_Offer]) -> Iterator[SheetLine]:
             changed = changed_words(decode(before.definition), decode(tool.definition))
             for place, words in enumerate(changed[:_MOST]):
                 new = marked(line(words.gone, _WORDS), line(words.come, _WORDS))
-                yield SheetLine(
-                    key=f"{weight.request}.{place}",
-                    label=f"{weight.request}  …{line(words.before, _WORDS)}{new}{line(words.after, _WORDS)}…",
-                    style="new",
-                    target=weight.row,
-                )
+                label = f"{weight.request}  …{line(words.before, _WORDS)}{new}{line(words.after, _WORDS)}…"
+                yield SheetLine(key=f"{weight.request}.{place}", label=label, style="new", target=weight.row)
         before = tool
