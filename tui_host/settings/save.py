@@ -11,19 +11,19 @@ from tui_host.errors import SettingsError
 from tui_host.settings.mistakes import Report
 from tui_host.settings.paths import ensure_private_dir
 from tui_host.settings.schema import Settings
-from tui_host.settings.table_reader import is_table, read_toml, shown_path
+from tui_host.settings.table_reader import SettingsTable, is_table, shown_path
 
 STATE_FILE = "state.toml"
 
 
 def save_state(settings: Settings, choices: Mapping[str, object]) -> None:
     """Remember choices for the next start, by field of `SavedChoices`; None forgets a choice. Blocks on the disk."""
-    report = Report()
-    kept, _ = read_toml(settings.config_dir / STATE_FILE, report)
+    report, path = Report(), settings.config_dir / STATE_FILE
+    kept = SettingsTable.open(path, report).data
     report.raise_if_any()
     if not settings.config_dir.exists():
         ensure_private_dir(settings.config_dir)
-    write_toml(settings.config_dir / STATE_FILE, _changed(kept, choices))
+    write_toml(path, _changed(kept, choices))
 
 
 def save_switches(settings: Settings, switches: Mapping[str, bool | None]) -> None:

@@ -35,27 +35,6 @@ def is_array(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-def read_toml(path: Path, report: Report, *, needed: bool = False) -> tuple[dict[str, object], str]:
-    """Return the values of a TOML file, and its text: both empty without a file, which is a mistake if it is needed."""
-    name, data = shown_path(path), b""
-    try:
-        data = path.read_bytes()
-        text = data.decode("utf-8-sig")
-        return tomllib.loads(text), text
-    except (FileNotFoundError, NotADirectoryError):
-        if needed:
-            report.mistake(name, "no such file", "create it, or give another path")
-    except OSError as error:
-        remedy = f"give the path of the file, such as {name}/config.toml" if path.is_dir() else "check its permissions"
-        report.mistake(name, f"cannot be read: {error.strerror}", remedy)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        report.mistake(f"{name}: line {line}", f"not UTF-8: byte 0x{data[error.start]:02x}", "save the file as UTF-8")
-    except (ValueError, RecursionError) as error:
-        report.mistake(name, f"not TOML: {shown(str(error))}", "fix it; see https://toml.io for the format")
-    return {}, ""
-
-
 def shown_path(path: Path) -> str:
     """Return a path as one line for a message: a file's name may contain any character except a slash."""
     return shown(str(path), longest=400)
@@ -124,8 +103,24 @@ class SettingsTable(Frozen):
     @classmethod
     def open(cls, path: Path, report: Report, *, needed: bool = False) -> SettingsTable:
         """Read a file; a table without keys if it cannot be read. A missing file is a mistake only if it is needed."""
-        data, source = read_toml(path, report, needed=needed)
-        return cls(data=data, report=report, file=shown_path(path), source=source)
+        file, written, data, source = shown_path(path), b"", dict[str, object](), ""
+        try:
+            written = path.read_bytes()
+            text = written.decode("utf-8-sig")
+            data, source = tomllib.loads(text), text
+        except (FileNotFoundError, NotADirectoryError):
+            if needed:
+                report.mistake(file, "no such file", "create it, or give another path")
+        except OSError as error:
+            is_folder = path.is_dir()
+            remedy = f"give the path of the file, such as {file}/config.toml" if is_folder else "check its permissions"
+            report.mistake(file, f"cannot be read: {error.strerror}", remedy)
+        except UnicodeDecodeError as error:
+            line, byte = written.count(b"\n", 0, error.start) + 1, written[error.start]
+            report.mistake(f"{file}: line {line}", f"not UTF-8: byte 0x{byte:02x}", "save the file as UTF-8")
+        except (ValueError, RecursionError) as error:
+            report.mistake(file, f"not TOML: {shown(str(error))}", "fix it; see https://toml.io for the format")
+        return cls(data=data, report=report, file=file, source=source)
 
     def read(self, over: _Table) -> _Table:
         """Return a record with the values of the table, by the rules of the record's fields."""

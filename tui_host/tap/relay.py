@@ -222,12 +222,10 @@ class RecorderChild:
             for file in (self._ring.file, int(self._words[4])):
                 if file >= 0:  # only now: no server gets them, which was started before
                     os.set_inheritable(file, True)  # noqa: FBT003 - the system's own form
-            actions = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
-            actions += [(os.POSIX_SPAWN_DUP2, pipes[0], 0), (os.POSIX_SPAWN_DUP2, pipes[3], 2)]
+            moves = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
+            moves += [(os.POSIX_SPAWN_DUP2, pipes[0], 0), (os.POSIX_SPAWN_DUP2, pipes[3], 2)]
             # Of a session of its own: signals sent to the tap's process group spare it.
-            process = os.posix_spawn(
-                program[0], program, environment(), file_actions=actions, setsigmask=(), setsid=True
-            )
+            process = os.posix_spawn(program[0], program, environment(), file_actions=moves, setsigmask=(), setsid=True)
         except OSError as error:
             self._tell_once(f"no recorder can be started: {error.strerror or error}; another try follows each second")
             for descriptor in pipes:

@@ -54,13 +54,11 @@ def relay_stdio(tap: StdioArguments) -> NoReturn:
     from tui_host.tap.relay import StdioRelay, recorder_words
 
     try:
-        log_file = open_log(tap.log)
+        file = open_log(tap.log)
     except NoLogError as error:
         os.write(2, ascii(f"tui-host tap {tap.name}: --log {tap.log}: {error}")[1:-1].encode() + b"\n")
         os._exit(WRONG)
-    words = recorder_words(
-        "stdio", tap.name, data_dir=tap.data_dir, log=tap.log, log_file=log_file, command=tap.command
-    )
+    words = recorder_words("stdio", tap.name, data_dir=tap.data_dir, log=tap.log, log_file=file, command=tap.command)
     StdioRelay(words, tap.command).run()
 
 

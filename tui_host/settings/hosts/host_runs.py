@@ -280,19 +280,16 @@ def _cline(start: HostStart) -> Override:
 
 
 Run: TypeAlias = Callable[[HostStart], Override]
-RUNS: Mapping[str, Run] = {
-    "claude": _claude_code,
-    "claude-code": _claude_code,
-    "codex": _codex,
-    "gemini": _gemini_cli,
-    "gemini-cli": _gemini_cli,
-    "opencode": _opencode,
-    "opencode-ai": _opencode,
-    "goose": _goose,
-    "aider": _aider,
-    "aider-chat": _aider,
-    "cline": _cline,
-}
+_NAMES: tuple[tuple[Run, str], ...] = (
+    (_claude_code, "claude claude-code"),
+    (_codex, "codex"),
+    (_gemini_cli, "gemini gemini-cli"),
+    (_opencode, "opencode opencode-ai"),
+    (_goose, "goose"),
+    (_aider, "aider aider-chat"),
+    (_cline, "cline"),
+)
+RUNS = {name: run for run, names in _NAMES for name in names.split()}
 """By the names of programs and packages."""
 
 

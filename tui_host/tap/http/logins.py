@@ -161,16 +161,14 @@ class TapPlaces:
 
     # Answers.
 
-    def answer(
-        self, request: MessageHead, route: Route, response: MessageHead
-    ) -> tuple[MessageHead, BodyChange | None]:
+    def answer(self, request: MessageHead, route: Route, reply: MessageHead) -> tuple[MessageHead, BodyChange | None]:
         """Return a response's head for the client, and what changes its body; None for most bodies."""
-        is_form, status = _is_form(request), response.status
+        is_form, status = _is_form(request), reply.status
         if self._is_mcp and is_form and status in {400, 401}:
             self._tell(LOGIN_REFUSED)
         gone = b"set-cookie" if route.foreign_url else b""
         fields: list[HeaderLine] = []
-        for field in response.fields:
+        for field in reply.fields:
             value, foreign = field.value, route.foreign_url
             if field.key in {b"location", b"content-location"}:
                 if foreign:  # the client would resolve it against the tap, and bring the login of one server to another
@@ -180,12 +178,12 @@ class TapPlaces:
                 value = value[: challenge.start(2)] + self._through_tap(challenge[2]) + value[challenge.end(2) :]
             if field.key != gone:
                 fields.append(field.with_value(value))
-        head = replace(response, fields=tuple(fields))
-        kind = response.value(b"content-type").lower()
-        is_plain = response.value(b"content-encoding").lower() in {b"", b"identity"}
+        head = replace(reply, fields=tuple(fields))
+        kind = reply.value(b"content-type").lower()
+        is_plain = reply.value(b"content-encoding").lower() in {b"", b"identity"}
         if not (self._is_mcp and request.method == b"GET" and status == 200 and is_plain):
             return head, None
-        if kind.startswith(b"text/event-stream") and not response.values(b"content-length") and request.minor:
+        if kind.startswith(b"text/event-stream") and not reply.values(b"content-length") and request.minor:
             return head, EndpointEvent(self._at_tap)
         return head, self.document if _is_metadata(request.target) and b"json" in kind else None
 
