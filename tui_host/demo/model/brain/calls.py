@@ -22,7 +22,7 @@ def call(turn: DemoTurn) -> Plan | None:
     `raw call SERVER.TOOL TEXT` sends TEXT as the arguments, JSON or not, also to an unknown tool.
     """
     raw = _RAW.match(turn.question)
-    wanted = [_asked(turn, raw["name"], raw["text"])] if raw else []
+    wanted = [(raw["name"], raw["text"])] if raw else []
     matches = [] if raw else list(_CALL.finditer(turn.question))
     if not raw and (not matches or matches[0].start() > 0):
         return None
@@ -37,8 +37,12 @@ def call(turn: DemoTurn) -> Plan | None:
         # Once there are results, answer from them, even if the server has gone since.
         if not turn.done and (mistake or tool_named(turn.tools, match["name"]) is None):
             return _refusal(turn, match["name"], mistake)
-        wanted.append(_asked(turn, match["name"], "" if mistake else text))
-    return turn.ask(wanted) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))
+        wanted.append((match["name"], "" if mistake else text))
+    asked = [
+        DemoCall(name=tool_named(turn.tools, name) or name.replace(".", "__", 1), arguments=text)
+        for name, text in wanted
+    ]
+    return turn.ask(asked) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))
 
 
 def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
@@ -54,8 +58,3 @@ def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
             f"`{name}` 的参数无法读取：{mistake}。请写一个 JSON 对象；用 `raw call …` 可以原样发送任何文本。",
         )
     )
-
-
-def _asked(turn: DemoTurn, name: str, arguments: str) -> DemoCall:
-    tool = tool_named(turn.tools, name)
-    return DemoCall(name=tool or name.replace(".", "__", 1), arguments=arguments)

@@ -37,14 +37,7 @@ class DoneCall:
 
     call: DemoCall
     result: DemoMessage
-
-    @property
-    def fate(self) -> Fate:
-        """What became of the call, according to the host's words: most APIs have no field for it."""
-        head = self.result.text[:300]
-        if _REFUSED.search(head):
-            return "refused"
-        return "failed" if self.result.is_error or _FAILED.match(head) else "answered"
+    fate: Fate  # what became of the call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,16 +104,23 @@ def turn_of(conversation: DemoConversation) -> DemoTurn:
             start = place
             break
     results = {message.call_id: message for message in messages[start:] if message.role == "tool"}
-    rounds = tuple(
-        tuple(DoneCall(call=call, result=results[call.id]) for call in message.calls if call.id in results)
-        for message in messages[start:]
-        if message.calls
-    )
+    rounds: list[tuple[DoneCall, ...]] = []
+    for message in messages[start:]:
+        done: list[DoneCall] = []
+        for call, result in ((call, results[call.id]) for call in message.calls if call.id in results):
+            # The host's words tell what became of a call: most APIs have no field for it.
+            head, fate = result.text[:300], "answered"
+            if _REFUSED.search(head):
+                fate = "refused"
+            elif result.is_error or _FAILED.match(head):
+                fate = "failed"
+            done.append(DoneCall(call=call, result=result, fate=fate))
+        rounds += [tuple(done)] if message.calls else []
     return DemoTurn(
         question=question,
         is_chinese=bool(_CHINESE.search(question)) and not _ENGLISH.search(question),
         tools=conversation.tools,
-        rounds=rounds,
+        rounds=tuple(rounds),
         done=tuple(call for calls in rounds for call in calls),
         images=messages[start].images if start < len(messages) else 0,
     )

@@ -25,10 +25,23 @@ def respond(conversation: DemoConversation) -> Plan:
     grammar = max(GRAMMARS, key=lambda known: len(known.mark.findall(prompt)))
     if conversation.tools or not grammar.mark.search(prompt):
         return through_hub(conversation, answer)
+    # The conversation as if it had been made with the API's own tools.
+    messages: list[DemoMessage] = []
+    ids: list[str] = []
+    for index, message in enumerate(conversation.messages):
+        if message.role == "assistant":
+            calls = [replace(call, id=f"{index}.{place}") for place, call in enumerate(grammar.read(message.text))]
+            ids = [call.id for call in calls]
+            messages.append(replace(message, calls=tuple(calls)))
+        elif message.role == "user":
+            messages += _from_user(message, grammar, ids)
+            ids = []
+        else:
+            messages.append(message)
     # Where the protocol has a place for thinking in the text, the model thinks there.
     thinks_in_text = conversation.thinking == "asked" and ("<thinking>" in prompt or "Thought:" in prompt)
     within = DemoConversation(
-        messages=tuple(_translated(conversation, grammar)),
+        messages=tuple(messages),
         tools=grammar.tools(prompt),
         parallel=grammar.several,
         thinking="always" if thinks_in_text else conversation.thinking,
@@ -38,21 +51,6 @@ def respond(conversation: DemoConversation) -> Plan:
         return plan
     thought = plan.thinking if conversation.thinking == "asked" else ""
     return replace(plan, text=_written(plan, grammar, thought), calls=(), thinking="" if thought else plan.thinking)
-
-
-def _translated(conversation: DemoConversation, grammar: Grammar) -> Iterator[DemoMessage]:
-    """Yield the conversation as if it had been made with the API's own tools."""
-    ids: list[str] = []
-    for index, message in enumerate(conversation.messages):
-        if message.role == "assistant":
-            calls = [replace(call, id=f"{index}.{place}") for place, call in enumerate(grammar.read(message.text))]
-            ids = [call.id for call in calls]
-            yield replace(message, calls=tuple(calls))
-        elif message.role == "user":
-            yield from _from_user(message, grammar, ids)
-            ids = []
-        else:
-            yield message
 
 
 def _from_user(message: DemoMessage, grammar: Grammar, ids: list[str]) -> Iterator[DemoMessage]:

@@ -10,7 +10,7 @@ from tui_host.demo.model.conversation import DemoConversation, DemoMessage
 from tui_host.demo.model.json_values import object_at, objects_at, parsed_object, text_at
 from tui_host.demo.model.plan import Stop
 from tui_host.demo.model.wires import wire
-from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, RequestRefused, event
+from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, RequestRefused
 from tui_host.errors import JSON
 
 _STOPS: dict[Stop, str] = {"end": "end_turn", "calls": "tool_use", "length": "max_tokens"}
@@ -22,6 +22,7 @@ class AnthropicWire(wire.VendorWire):
 
     model = "anthropic"
     request_id_header = "request-id"
+    overload = (529, "Overloaded. ")
 
     @override
     def read(self, path: str, body: bytes) -> ChatRequest:
@@ -48,16 +49,16 @@ class AnthropicWire(wire.VendorWire):
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         message: dict[str, JSON] = {**_head(answer), "content": [], "stop_reason": None, "stop_sequence": None}
         usage: JSON = {"input_tokens": answer.prompt_tokens, "output_tokens": 1}
-        yield _named({"type": "message_start", "message": {**message, "usage": usage}})
+        yield self.framed({"type": "message_start", "message": {**message, "usage": usage}})
         for index, (block, deltas) in enumerate(_blocks(answer)):
-            yield _named({"type": "content_block_start", "index": index, "content_block": block})
+            yield self.framed({"type": "content_block_start", "index": index, "content_block": block})
             for filling in deltas:
-                yield _named({"type": "content_block_delta", "index": index, "delta": filling})
-            yield _named({"type": "content_block_stop", "index": index})
+                yield self.framed({"type": "content_block_delta", "index": index, "delta": filling})
+            yield self.framed({"type": "content_block_stop", "index": index})
         usage = {"output_tokens": answer.pieces.tokens}
         delta: JSON = {"stop_reason": _STOPS[answer.pieces.stop], "stop_sequence": None}
-        yield _named({"type": "message_delta", "delta": delta, "usage": usage})
-        yield _named({"type": "message_stop"})
+        yield self.framed({"type": "message_delta", "delta": delta, "usage": usage})
+        yield self.framed({"type": "message_stop"})
 
     @override
     def whole(self, answer: ModelAnswer) -> JSON:
@@ -77,13 +78,9 @@ class AnthropicWire(wire.VendorWire):
         return {**_head(answer), "content": content, **ending}
 
     @override
-    def error(self, refused: RequestRefused, identity: str) -> JSON:
+    def error(self, refused: RequestRefused, identity: str) -> dict[str, JSON]:
         kind = _ERRORS.get(refused.status, "invalid_request_error" if refused.status < 500 else "api_error")
         return {"type": "error", "error": {"type": kind, "message": refused.message}, "request_id": f"req_{identity}"}
-
-    @override
-    def failure(self, message: str) -> bytes:
-        return event(self.error(RequestRefused(status=529, message=f"Overloaded. {message}"), ""), name="error")
 
 
 def _messages(value: dict[str, object]) -> Iterator[DemoMessage]:
@@ -124,10 +121,6 @@ def _call(answer: ModelAnswer, index: int, name: str, values: JSON) -> JSON:
 
 def _head(answer: ModelAnswer) -> dict[str, JSON]:
     return {"id": f"msg_{answer.identity}", "type": "message", "role": "assistant", "model": answer.chat.model}
-
-
-def _named(value: dict[str, JSON]) -> bytes:
-    return event(value, name=str(value["type"]))
 
 
 ANTHROPIC = AnthropicWire()

@@ -11,7 +11,7 @@ from typing_extensions import override
 from tui_host.demo.model.conversation import DemoConversation, DemoMessage
 from tui_host.demo.model.json_values import compact, object_at, objects_at, parsed_object, text_at
 from tui_host.demo.model.wires import wire
-from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, RequestRefused, event
+from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, RequestRefused
 from tui_host.errors import JSON
 
 GEMINI_PATH = re.compile(r"/(?:v1|v1beta)/models/([^/:]+):(?:generateContent|streamGenerateContent)")
@@ -52,12 +52,12 @@ class GeminiWire(wire.VendorWire):
     @override
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         for piece in answer.pieces.thinking:
-            yield event(_response(answer, [{"text": piece, "thought": True}]))
+            yield self.framed(_response(answer, [{"text": piece, "thought": True}]))
         for piece in answer.pieces.text:
-            yield event(_response(answer, [{"text": piece}]))
+            yield self.framed(_response(answer, [{"text": piece}]))
         for part in _calls(answer):
-            yield event(_response(answer, [part]))
-        yield event(_response(answer, [{"text": ""}], is_last=True))
+            yield self.framed(_response(answer, [part]))
+        yield self.framed(_response(answer, [{"text": ""}], is_last=True))
 
     @override
     def whole(self, answer: ModelAnswer) -> JSON:
@@ -69,7 +69,7 @@ class GeminiWire(wire.VendorWire):
         return _response(answer, [*parts, *_calls(answer)] or [{"text": ""}], is_last=True)
 
     @override
-    def error(self, refused: RequestRefused, identity: str) -> JSON:
+    def error(self, refused: RequestRefused, identity: str) -> dict[str, JSON]:
         status = _STATUSES.get(refused.status, "INTERNAL")
         error: dict[str, JSON] = {"code": refused.status, "message": refused.message, "status": status}
         if refused.status == 429:
@@ -108,7 +108,7 @@ def _calls(answer: ModelAnswer) -> list[JSON]:
     return parts
 
 
-def _response(answer: ModelAnswer, parts: list[JSON], *, is_last: bool = False) -> JSON:
+def _response(answer: ModelAnswer, parts: list[JSON], *, is_last: bool = False) -> dict[str, JSON]:
     candidate: dict[str, JSON] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     response: dict[str, JSON] = {"candidates": [candidate], "modelVersion": answer.chat.model}
     response["responseId"] = answer.identity

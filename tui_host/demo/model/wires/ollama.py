@@ -44,12 +44,12 @@ class OllamaWire(wire.VendorWire):
     @override
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
         for piece in answer.pieces.thinking:
-            yield _line({**_head(answer, {"content": "", "thinking": piece}), "done": False})
+            yield self.framed({**_head(answer, {"content": "", "thinking": piece}), "done": False})
         for piece in answer.pieces.text:
-            yield _line({**_head(answer, {"content": piece}), "done": False})
+            yield self.framed({**_head(answer, {"content": piece}), "done": False})
         for call in _calls(answer):
-            yield _line({**_head(answer, {"content": "", "tool_calls": [call]}), "done": False})
-        yield _line({**_head(answer, {"content": ""}), **_done(answer)})
+            yield self.framed({**_head(answer, {"content": "", "tool_calls": [call]}), "done": False})
+        yield self.framed({**_head(answer, {"content": ""}), **_done(answer)})
 
     @override
     def whole(self, answer: ModelAnswer) -> JSON:
@@ -61,12 +61,12 @@ class OllamaWire(wire.VendorWire):
         return {**_head(answer, message), **_done(answer)}
 
     @override
-    def error(self, refused: RequestRefused, identity: str) -> JSON:
+    def error(self, refused: RequestRefused, identity: str) -> dict[str, JSON]:
         return {"error": refused.message}
 
     @override
-    def failure(self, message: str) -> bytes:
-        return _line({"error": message})
+    def framed(self, value: dict[str, JSON]) -> bytes:
+        return json_line(value) + b"\n"
 
 
 def _calls(answer: ModelAnswer) -> list[JSON]:
@@ -92,10 +92,6 @@ def _done(answer: ModelAnswer) -> dict[str, JSON]:
         "eval_duration": answer.pieces.tokens * 5_000_000,  # computed: the demo model has no speed of its own
         "total_duration": (answer.pieces.tokens + 1) * 5_000_000,
     }
-
-
-def _line(value: JSON) -> bytes:
-    return json_line(value) + b"\n"
 
 
 OLLAMA = OllamaWire()

@@ -10,7 +10,7 @@ from tui_host.demo.model.conversation import DemoConversation, DemoMessage
 from tui_host.demo.model.json_values import object_at, objects_at, text_at
 from tui_host.demo.model.plan import Stop
 from tui_host.demo.model.wires import wire
-from tui_host.demo.model.wires.wire import ChatRequest, ModelAnswer, RequestRefused, event
+from tui_host.demo.model.wires.wire import ChatRequest, ModelAnswer, RequestRefused
 from tui_host.errors import JSON
 
 _FINISH: dict[Stop, str] = {"end": "stop", "calls": "tool_calls", "length": "length"}
@@ -43,22 +43,20 @@ class OpenAIWire(wire.VendorWire):
 
     @override
     def stream(self, answer: ModelAnswer) -> Iterator[bytes]:
-        def chunk(delta: JSON, finish: str | None = None) -> bytes:
-            choice: JSON = {"index": 0, "delta": delta, "finish_reason": finish}
-            return event({**_head(answer, "chat.completion.chunk"), "choices": [choice]})
-
-        yield chunk({"role": "assistant", "content": ""})
-        for piece in answer.pieces.thinking:
-            yield chunk({"reasoning_content": piece})
-        for piece in answer.pieces.text:
-            yield chunk({"content": piece})
+        head, deltas = _head(answer, "chat.completion.chunk"), list[JSON]()
+        deltas.append({"role": "assistant", "content": ""})
+        deltas += [{"reasoning_content": piece} for piece in answer.pieces.thinking]
+        deltas += [{"content": piece} for piece in answer.pieces.text]
         for index, call in enumerate(answer.pieces.calls):
-            yield chunk({"tool_calls": [{"index": index, **_call(answer, index, call.name, "")}]})
+            deltas.append({"tool_calls": [{"index": index, **_call(answer, index, call.name, "")}]})
             for piece in call.fragments:
-                yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-        yield chunk({}, _FINISH[answer.pieces.stop])
+                deltas.append({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+        for delta in deltas:
+            yield self.framed({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        last: JSON = {"index": 0, "delta": {}, "finish_reason": _FINISH[answer.pieces.stop]}
+        yield self.framed({**head, "choices": [last]})
         if answer.chat.is_detailed:
-            yield event({**_head(answer, "chat.completion.chunk"), "choices": [], "usage": _usage(answer)})
+            yield self.framed({**head, "choices": [], "usage": _usage(answer)})
         yield b"data: [DONE]\n\n"
 
     @override
@@ -73,7 +71,7 @@ class OpenAIWire(wire.VendorWire):
         return {**_head(answer, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
 
     @override
-    def error(self, refused: RequestRefused, identity: str) -> JSON:
+    def error(self, refused: RequestRefused, identity: str) -> dict[str, JSON]:
         kind = "server_error" if refused.status >= 500 else "invalid_request_error"
         code = _CODES.get(refused.status)
         return {"error": {"message": refused.message, "type": kind, "param": None, "code": code}}

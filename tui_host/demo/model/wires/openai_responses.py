@@ -12,7 +12,7 @@ from tui_host.demo.model.json_values import object_at, objects_at, text_at, text
 from tui_host.demo.model.plan import Stop
 from tui_host.demo.model.wires import wire
 from tui_host.demo.model.wires.openai import OpenAIWire
-from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer, event
+from tui_host.demo.model.wires.wire import SIGNATURE, ChatRequest, ModelAnswer
 from tui_host.errors import JSON
 
 _INSIDE = ".__"  # between a namespace, in which Codex offers a server's tools, and a name; no name has a dot
@@ -54,8 +54,7 @@ class ResponsesWire(OpenAIWire):
         numbers = itertools.count()
 
         def named(event_type: str, **values: JSON) -> bytes:
-            event_type = f"response.{event_type}"
-            return event({"type": event_type, "sequence_number": next(numbers), **values}, name=event_type)
+            return self.framed({"type": f"response.{event_type}", "sequence_number": next(numbers), **values})
 
         yield named("created", response=_response(answer, "in_progress", []))
         items = _items(answer)
@@ -93,8 +92,8 @@ class ResponsesWire(OpenAIWire):
 
     @override
     def failure(self, message: str) -> bytes:
-        error: JSON = {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
-        return event(error, name="error")
+        error: dict[str, JSON] = {"type": "error", "code": "server_error", "message": message, "param": None}
+        return self.framed({**error, "sequence_number": 0})
 
 
 def _messages(items: list[dict[str, object]]) -> Iterator[DemoMessage]:

@@ -59,6 +59,7 @@ class VendorWire(abc.ABC):
     model: str
     request_id_header = ""
     stream_type = "text/event-stream; charset=utf-8"
+    overload = (500, "")  # the status of an error in mid-stream, and the vendor's word before the message
 
     @abc.abstractmethod
     def read(self, path: str, body: bytes) -> ChatRequest:
@@ -73,12 +74,18 @@ class VendorWire(abc.ABC):
         """Return the answer for a response that is not streamed."""
 
     @abc.abstractmethod
-    def error(self, refused: RequestRefused, identity: str) -> JSON:
+    def error(self, refused: RequestRefused, identity: str) -> dict[str, JSON]:
         """Return the body of an HTTP error."""
 
     def failure(self, message: str) -> bytes:
         """Return an error that ends a stream."""
-        return event(self.error(RequestRefused(status=500, message=message), ""))
+        status, word = self.overload
+        return self.framed(self.error(RequestRefused(status=status, message=word + message), ""))
+
+    def framed(self, value: dict[str, JSON]) -> bytes:
+        """Format a piece of a stream: an event, named by its type where the vendor's have one."""
+        head = f"event: {value['type']}\n".encode() if "type" in value else b""
+        return head + b"data: " + json_line(value) + b"\n\n"
 
 
 def object_of(body: bytes) -> dict[str, object]:
@@ -133,9 +140,3 @@ def paired(messages: Iterable[DemoMessage]) -> tuple[DemoMessage, ...]:
             open_ids.remove(call_id)
         pairs.append(replace(message, call_id=call_id))
     return tuple(pairs)
-
-
-def event(value: JSON, *, name: str = "") -> bytes:
-    """Format a server-sent event."""
-    head = f"event: {name}\n".encode() if name else b""
-    return head + b"data: " + json_line(value) + b"\n\n"
