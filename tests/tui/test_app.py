@@ -226,6 +226,17 @@ async def test_the_embedded_default_works_without_configuration_and_leaves_no_ch
         assert [item.state for item in calls(again)] == ["stopped"] * 2
         rows = again.inspector_source.ladder.rows
         await again.until(lambda: [row for row in rows if row.kind == "request" and row.turn == 1])
+        # It is as it was recorded until somebody goes on with it, and a key that was meant for the list does not.
+        await again.until_ready()
+        await again.until(lambda: again.inspector_source.is_settled)
+        assert again.host.recorder is not None
+        today = again.host.recorder.capture
+        assert today not in {row.capture for row in rows}
+        await again.send("n")
+        await again.until_told("«n» would go to the model, in this earlier session.")
+        assert (again.session.turn, again.prompt.text) == (1, "n")
+        await again.reach("enter", lambda: again.session.turn == 2)
+        await again.until(lambda: {row.peer for row in rows if row.capture == today} >= {"math", "orders"})
 
 
 async def test_drafts_and_half_an_answer_come_back_after_a_quit_or_a_kill(tmp_path: Path, model_url: str) -> None:

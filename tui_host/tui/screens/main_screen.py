@@ -101,7 +101,10 @@ class MainScreen(Screen[None]):
         self.prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             offers=self.offers,
-            may_send=lambda: self.submissions.may_send(at_once=self.submissions.session.step_limit is not None),
+            may_send=lambda: (
+                self.submissions.may_send(at_once=self.submissions.session.step_limit is not None)
+                and self.submissions.is_meant()
+            ),
             take_back=lambda is_draft: self.submissions.take_back(is_draft=is_draft),
             id="prompt",
         )
@@ -180,7 +183,7 @@ class MainScreen(Screen[None]):
         left, self.source, self._reading = self.source, None, ""
         self.submissions.keep_draft()
         self.submissions.end_edit()
-        self.submissions.shown = session
+        self.submissions.shown, self.submissions.turns_before = session, session.turn
         self.run_worker(self.submissions.find_branches, group="family", exclusive=True)
         self.prompt.put(session.draft)
         self.prompt.remember(*session.conversation.said(RECALLED))

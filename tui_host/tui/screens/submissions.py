@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
 DRAFT_SECONDS = 1.0  # between two saves of a draft that is being written
+KEYS_CHARACTERS = 4  # of a message that may be keys which were meant for the list
 EDITING = "editing turn {}: enter asks anew · escape leaves"
 Way: TypeAlias = Literal["edit", "before", "behind", "again"]
 
@@ -36,6 +37,8 @@ class Submissions:
     _begin: Callable[[], Session]  # makes the first session when something is sent, or once chat and inspector exist
     _show: Callable[[Session], None]  # shows another session
     shown: Session | None = None  # the session on screen; None before there is one
+    turns_before: int = 0  # of the session on screen, when it was opened
+    _doubted: str = ""  # the message that another enter sends
     edited: int = 0  # the turn whose message is edited in the prompt, in the draft's place; 0 for none
     family: Sequence[str] = ()  # ids of the session and all that branch off it or with it, by their creation
 
@@ -45,6 +48,17 @@ class Submissions:
         if self.shown is None:
             self.shown = self._begin()
         return self.shown
+
+    def is_meant(self) -> bool:
+        """Whether what is written is meant as a message: as the first one in an opened session, a very short one needs a second enter."""
+        text, before = self._prompt.message(), self._doubted
+        is_first = 0 < self.session.turn == self.turns_before and not self.edited
+        self._doubted = text if is_first and text.isascii() and len(text) <= KEYS_CHARACTERS else ""
+        if self._doubted in {"", before}:
+            return True
+        words = f"«{text}» would go to the model, in this earlier session. Enter again sends it; ctrl+u deletes it."
+        self._prompt.notify(f"{words} For keys of the list: tab, tab.", markup=False, timeout=8)
+        return False
 
     def may_send(self, *, at_once: bool = True) -> bool:
         """Whether messages can be sent in this session, and would begin a turn `at_once`; if not, tells the user."""
