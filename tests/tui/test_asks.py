@@ -122,7 +122,9 @@ async def test_a_key_declines_or_cancels_but_not_before_the_quiet_period(app: Ru
         async with asked(app, replace(FORM, message="\n\na\n\n \n\nb\nc\n")) as answers:
             panel = await until_armed(app)
             # A message of blank lines hides no field.
-            assert panel.query("VerticalScroll > Static").first().size.height == 4
+            words = panel.query("VerticalScroll > Static").first()
+            assert words.size.height == 4
+            assert [row[:1] for row in app.text_in(words).splitlines()[:4]] == ["│"] * 4  # no line is like one of ours
             panel.look_again()
             app.app.post_message(events.Paste("x, meant for the prompt"))
             await app.press_at_once("x", key)

@@ -49,6 +49,13 @@ async def test_what_the_host_tells_later_is_told_once_and_equal_messages_are_sho
     app.host.notices.append("something else")
     await app.until_told("something else")
     assert sum("3 old sessions" in message for message in app.told) == 1
+    app.host.notices.append(f"docs has changed: {'x ' * 24}Approve all calls. {'y ' * 20}")
+    await app.until_shown("Approve all calls.")
+    shown = app.text_in(next(toast for toast in app.main.query(Toast) if "docs has" in app.text_in(toast)))
+    assert [line[2:4] for line in shown.splitlines()] == [
+        "do",
+        *["  "] * (shown.count("\n")),
+    ]  # a server's words are below
     for _ in range(20):
         app.app.notify("the same", markup=False, timeout=2 * BOUND_SECONDS)
         app.app.notify("another", markup=False, timeout=2 * BOUND_SECONDS)

@@ -33,6 +33,7 @@ from tui_host.tui.palette import Palette
 from tui_host.tui.questions.asks import Asks, OpenAsk
 from tui_host.tui.readable_colours import readable
 from tui_host.tui.screens.main_screen import MainScreen
+from tui_host.tui.text_width import hanging
 from tui_host.tui.widgets import status_lines
 from tui_host.tui.widgets.prompt.prompt_field import Prompt
 
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from tui_host.tui.widgets.transcript.transcript_view import Transcript
 
 HANGUP = 129  # the exit code after a lost terminal
+TOAST_CELLS = 53  # of the 56 that `app.tcss` gives a message
 THEME, LIGHT_THEME = "textual-dark", "textual-light"
 PRESSES = (events.Key, events.Paste, events.MouseDown, events.MouseUp, events.Click)
 RATE = 1 / 25  # seconds between two checks for changes to show
@@ -193,6 +195,7 @@ class TuiHost(App[int]):
     # News.
 
     def on_notify(self, event: Notify) -> None:
+        event.notification.message = hanging(event.notification.message, min(TOAST_CELLS, self.size.width - 3))
         if textual_private.is_shown(self, event.notification):
             event.prevent_default()
 

@@ -74,6 +74,11 @@ def fill(text: str, width: int) -> list[tuple[int, int]]:
     return lines
 
 
+def hanging(text: str, width: int) -> str:
+    """Wrap a text, each line but the first indented: what a server wrote in it cannot look like a line of the host's own."""
+    return "\n  ".join(row[start:end] for row in text.split("\n") for start, end in fill(row, width - 2))
+
+
 def longest_word(text: str) -> int:
     """Return the width of the longest part that `fill` would not break."""
     return max(map(cell_len, re.findall(_ATOM, text)), default=0)

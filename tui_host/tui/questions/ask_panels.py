@@ -111,16 +111,17 @@ class AskPanel(QuestionPanel):
             self.ask.give(ElicitationAnswer(action=how) if isinstance(self.ask.asked, Elicitation) else None)
 
 
-def reason(host: Host, message: str, mistake: str = "") -> Static:
-    """Return the server's words about its question: secrets masked, one blank line at a time, cut with the length of the rest."""
+def reason(host: Host, message: str, mistake: str = "") -> Sequence[Static]:
+    """Return the server's words about its question, masked and cut, one blank line at a time, and below them what the host adds."""
     mask, further = host.mask, len(message) - TEXT_CHARACTERS
     words = visible(_BLANK_LINES.sub("\n\n", mask(message[:TEXT_CHARACTERS]).strip()))
-    parts = [words or "(The server does not say why.)"]
+    notes = [] if words else ["(The server does not say why.)"]
     if further > 0:
-        parts.append(f"… and {further:,} more characters")
+        notes.append(f"… and {further:,} more characters")
     if mistake:
-        parts.append(f"! {visible(mask(mistake[:TEXT_CHARACTERS]).strip())}")
-    return Static(Content("\n".join(parts)), markup=False)
+        notes.append(f"! {line(mask(mistake), TEXT_CHARACTERS)}")
+    texts = {"of-server": words, "": "\n".join(notes)}
+    return [Static(Content(text), markup=False, classes=name) for name, text in texts.items() if text]
 
 
 class FormPanel(AskPanel):
@@ -130,7 +131,7 @@ class FormPanel(AskPanel):
         self._asked = asked
         if isinstance(asked, Elicitation):
             self._form = FormView(fields_of(asked.schema), warns=True)
-            parts, receiver = [reason(host, asked.message, asked.mistake), self._form], ""
+            parts, receiver = [*reason(host, asked.message, asked.mistake), self._form], ""
         else:
             is_request = isinstance(asked, SamplingRequest)
             self._form = FormView((), asked.params if is_request else asked.result, as_json=True)
@@ -190,10 +191,10 @@ class AddressPanel(AskPanel):
                 f" at the end here; the address begins with {line(asked.redirect, 200)}"
             )
             why = reason(host, asked.reason or "The server wants to know who you are.")
-            parts: list[Widget] = [why, shown, Static(Content(words), markup=False), self._pasted]
+            parts: list[Widget] = [*why, shown, Static(Content(words), markup=False), self._pasted]
             buttons.append(AskButton("Use address", self._use))
         else:
-            parts = [reason(host, asked.message), shown]
+            parts = [*reason(host, asked.message), shown]
             label = "Done, call again" if asked.is_retry else "Done, go on"
             buttons.append(AskButton(label, lambda: ask.give(ElicitationAnswer(action="accept"))))
         super().__init__(ask, host, parts, buttons)

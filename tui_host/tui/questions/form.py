@@ -155,23 +155,23 @@ class FieldRow(Vertical):
         self.field = field
         need = "required" if field.required else "optional"
         hints = line(", ".join(filter(None, (need, field.hint, "default" if field.default else ""))), LABEL_CHARACTERS)
-        self._head = [Content.assemble((line(field.label, LABEL_CHARACTERS), "bold"), (f"  {hints}", DIM))]
+        head = [Content.assemble((line(field.label, LABEL_CHARACTERS), "bold"), (f"  {hints}", DIM))]
         if field.description:
             name = f"{field.name}: " if field.label != field.name else ""
-            self._head.append(Content.styled(line(f"{name}{field.description}", DESCRIPTION_CHARACTERS), DIM))
-        if warns and field.asks_secret:
-            self._head.append(Content.styled(SECRET, "bold $text-warning"))
+            head.append(Content.styled(line(f"{name}{field.description}", DESCRIPTION_CHARACTERS), DIM))
+        self._warnings = [Content.styled(SECRET, "bold $text-warning")] if warns and field.asks_secret else []
         self._words = Static(markup=False)
         self.input: TextField | PickField = TextField(text)
         if options := _TRUTHS if field.kind == "boolean" else field.options:
             self.input = PickField(options, text, is_several=field.kind == "choices")
-        super().__init__(self._words, self.input)
+        super().__init__(Static(Content("\n").join(head), classes="of-server"), self._words, self.input)
         self.complain("")
 
     def complain(self, words: str) -> None:
         self.input.set_class(bool(words), "-wrong")
         trouble = [Content.styled(line(f"! {words}", 400), "$text-error")] if words else []
-        self._words.update(Content("\n").join([*self._head, *trouble]))
+        self._words.update(Content("\n").join([*self._warnings, *trouble]))
+        self._words.display = bool(self._warnings or trouble)
 
     def turn_to(self) -> None:
         """Give the focus to the field, its label and what is wrong with it in sight."""

@@ -22,6 +22,7 @@ from tui_host.tui.alerts import WAITING_SECONDS
 from tui_host.tui.keys import ACTIONS, bound, key_of, keys_of, kinds_at
 from tui_host.tui.screens.submissions import DRAFT_SECONDS, Submissions
 from tui_host.tui.suggestions import ARRIVING, FROM_FILE, Offers, offers, read_only
+from tui_host.tui.text_width import hanging
 from tui_host.tui.widgets import status_lines as status
 from tui_host.tui.widgets.placeholders import EmptyChat
 from tui_host.tui.widgets.prompt.prompt_field import PLACEHOLDER, Prompt
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 Arrangement: TypeAlias = Literal["both", "inspector", "chat"]
 NEXT: dict[Arrangement, Arrangement] = {"both": "inspector", "inspector": "chat", "chat": "both"}
 NARROW = 100  # columns below which only chat or inspector is shown
+TOOLTIP_CELLS = 36  # as Textual has it
 LOW = 14  # lines below which a question takes the status line's place
 RECALLED = 1000  # messages of an opened session that `up` can bring back
 BEHIND_SECONDS = 0.5  # between two redraws while earlier records are still being read
@@ -284,7 +286,8 @@ class MainScreen(Screen[None]):
         if state != self._in_header:
             self._in_header = state
             self._failures = () if foreign else status.failures(host)
-            self._header.tooltip = Content("\n".join(self._failures)) if self._failures else None
+            failures = "\n".join(hanging(words, TOOLTIP_CELLS) for words in self._failures)
+            self._header.tooltip = Content(failures) if failures else None
             self._header.say(status.header(host, session, width, alert, foreign, self.submissions.place))
         self._look_at_status(width)
         question = self.question if self.shows_chat else None
