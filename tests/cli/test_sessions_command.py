@@ -164,7 +164,7 @@ def test_a_story_is_one_entry_that_is_shown_parted_joined_exported_and_deleted(
     assert counts[0] == counts[1] + counts[2]
     assert b'"wire":"llm"' not in halves[1]
 
-    assert " asked " in run("show", story, "--chain", "1.1.1").text
+    assert run("show", story, "--chain", "1.1.1").text.startswith("math.add  call 1.1.1 = math #1, ")
     assert [run("link", story, "1.1.1", "math#1").text.partition(":")[0] for _ in range(2)] == ["parted", "joined"]
     assert b'\\"known\\":\\"hand\\"' in run("export", story).out
     unknown = run("link", story, "1.1.2", "math#1")
