@@ -67,8 +67,7 @@ def test_a_chain_says_what_the_model_was_not_told_and_which_value_comes_again() 
     assert steps["during"].value == "log: info: n 1"
     carried = "LLM 1 and 1 later request (to LLM 2)"
     again = f'"GZ-7741-K" comes again in {carried}, math.multiply (call 1.3.1, put in by an edit)'
-    assert steps["answered"].repeats == (again,)
-    assert steps["told"].repeats == (f"the result stands in {carried}",)
+    assert (steps["answered"].repeats, steps["told"].repeats) == ((again,), (f"the result stands in {carried}",))
     assert steps["told"].place == "messages[2]"
     assert steps["told"].state == (
         "told: text with the values of structuredContent id · not told: image, structuredContent mayor, 1 log line"

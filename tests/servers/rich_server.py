@@ -45,14 +45,10 @@ TOOLS: JSON = [
     {"name": "touch", "inputSchema": {"type": "object"}},
 ]
 PROMPTS: JSON = [
-    {
-        "name": "plan",
-        "title": "Plan a trip",
-        "description": "Plans a trip to a city.",
-        "arguments": [{"name": "city", "description": "Where to.", "required": True}, {"name": "days"}],
-    },
+    {"name": "plan", "title": "Plan a trip", "description": "Plans a trip to a city.",
+     "arguments": [{"name": "city", "description": "Where to.", "required": True}, {"name": "days"}]},
     {"name": "hello", "description": "Says hello."},
-]
+]  # fmt: skip
 
 
 def message(role: str, **content: JSON) -> JSON:

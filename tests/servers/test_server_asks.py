@@ -74,30 +74,24 @@ WANTS_PAGE = {"error": {"code": -32042, "message": "first sign in", "data": {"el
 HANDSHAKE: Mapping[str, Sequence[object]] = {
     "many": [at_once(33), asks("ping", {}), ANSWERS],
     "pings": [at_once(499, "ping", {}), asks("ping", {}), ANSWERS],
-    "withdraw": [
-        *(at_once(), asks("ping", {}), takes_back("q1"), at_once(), takes_back("q3")),
-        *(asks(params={**FORM, "message": "The last?"}), ANSWERS),
-    ],
+    "withdraw": [*(at_once(), asks("ping", {}), takes_back("q1"), at_once(), takes_back("q3")),
+        *(asks(params={**FORM, "message": "The last?"}), ANSWERS)],
     "undeclared": [asks("roots/list"), asks("sampling/createMessage"), asks(params={"mode": "telepathy"}), ANSWERS],
     "two": [at_once(), asks(), ANSWERS],
     "visit": [[WANTS_PAGE], [WANTS_PAGE], [{"text": "visited"}]],
     "page": [
         *(at_once(params=PAGE), {"notify": "notifications/elicitation/complete", "params": {"elicitationId": "e1"}}),
-        *(asks(params=PAGE), ANSWERS),
-    ],
+        *(asks(params=PAGE), ANSWERS)],
     "logs": [logs("error", 3), logs("debug", 2997), {"text": "logged"}],
-}
+}  # fmt: skip
 QUESTION = {"q": {"method": "elicitation/create", "params": {"mode": "form", **FORM}}}
 AGAIN = {"result": {"resultType": "input_required", "requestState": "again"}}
 STATELESS: Mapping[str, Sequence[object]] = {
-    "state_only": [
-        [{"result": {"resultType": "input_required", "requestState": "one"}}],
-        [{"result": {"resultType": "input_required", "requestState": "two"}}],
-        [{"text": "twice"}],
-    ],
+    "state_only": [[{"result": {"resultType": "input_required", "requestState": "one"}}],
+        [{"result": {"resultType": "input_required", "requestState": "two"}}], [{"text": "twice"}]],
     "endless": [AGAIN],
     "task": [task("working")],
-}
+}  # fmt: skip
 
 
 def frames(tools: Mapping[str, Sequence[object]] = HANDSHAKE, **on: Sequence[object]) -> ServerSpec:

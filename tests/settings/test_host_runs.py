@@ -148,8 +148,7 @@ def test_opencode_gets_a_configuration_with_commands_in_its_own_form(home: Home)
         "mine": "http://127.0.0.1:1/v1",
     }
     content = json.loads(override.variables["OPENCODE_CONFIG_CONTENT"])
-    assert content["share"] == "disabled"
-    assert content["provider"]["mine"] == {"npm": "x", "options": {"baseURL": TAP}}
+    assert (content["share"], content["provider"]["mine"]) == ("disabled", {"npm": "x", "options": {"baseURL": TAP}})
     words = [TAPPED["command"], *TAPPED["args"]]
     assert content["mcp"] == {"time": {"type": "local", "timeout": 9, "command": words}}
 

@@ -50,29 +50,22 @@ def test_each_letter_that_does_something_has_a_name() -> None:
 
 
 async def test_other_keys_decide_as_the_default_ones_do(own: Running) -> None:
-    await own.send('call math.add {"a": 1, "b": 2}')
-    await own.until_asked()
-    await own.until_shown("f9 w once", "ctrl+e edit", "T this tool", "? no")
+    await own.send('call math.add {"a": 1, "b": 2}', own.asks, "f9 w once", "ctrl+e edit", "T this tool", "? no")
     assert (question := own.session.open_questions()[0]).open
-    await own.press("y", "n", "a")
-    await own.until_shown("f9 or ? decides")
+    await own.reach("y n a", "f9 or ? decides")
     await own.press_at_once("x", "f9")
     await own.until_shown("f9 came too early and was ignored")
     await own.until_asked()
-    await own.press("T")
-    await own.until_shown("Press T again to run every call of math.add")
+    await own.reach("T", "Press T again to run every call of math.add")
     for key in ("escape", "ctrl+e"):
         await own.until_asked()
         await own.press(key)
-    await own.until_shown("show what will be sent")
-    await own.until_asked()
+    await own.until_shown("show what will be sent", own.asks)
     await own.press("f9", "w")
     assert question.open
     assert own.approval is not None
-    await own.press("ctrl+u", *"{}", "escape")
-    await own.until_shown("f9 w once")
-    await own.decide("f9")
-    await own.until_idle()
+    await own.reach("ctrl+u { } escape", "f9 w once")
+    await own.answer("f9")
     await own.until_shown("approved once, by you")
 
 
@@ -87,11 +80,8 @@ async def test_header_key_bar_help_and_palette_name_them(own: Running) -> None:
     assert (own.main.arrangement, own.prompt.text) == ("inspector", "")
     await own.press("F")
     assert isinstance(own.focused, Input)
-    await own.press("F", "escape", "alt+b")
-    await own.until(lambda: own.inspector.details[0].tab == "Bill")
+    await own.reach("F escape alt+b", lambda: own.inspector.details[0].tab == "Bill")
     await own.reach("f1", "f6 N")
     await own.reach("escape ctrl+space", "Search")
-    await own.press(*"quit")
-    await own.until_shown("quit                f10")
-    await own.press("escape", "ctrl+b")
-    await own.until(lambda: not own.session.turn)
+    await own.reach("q u i t", "quit                f10")
+    await own.reach("escape ctrl+b", lambda: not own.session.turn)

@@ -153,15 +153,12 @@ ANSWERS = (
     ("react", "Thought: I know.\nFinal Answer: It is 11.\nAction: none of it", "It is 11.\nAction: none of it"),
     ("react", "Thought: x\nAction: None\nFinalAnswer: 3", "3"),
     ("react", "思考：可以回答了。\n最终答案：3", "3"),
-    (
-        "cline",
-        f"So.\n{END.format('See <b>x</b> and </result> of `<result>`.')}",
-        "See <b>x</b> and </result> of `<result>`.",
-    ),
+    ("cline", f"So.\n{END.format('See <b>x</b> and </result> of `<result>`.')}",
+     "See <b>x</b> and </result> of `<result>`."),
     ("cline", END.format("It is 11.").removesuffix("</attempt_completion>"), "It is 11."),
     ("cline", END.format("It is 11.").removesuffix("</result>\n</attempt_completion>"), "It is 11."),
     ("cline", f"<div>\n<b>x</b></div> {END[:5]}", f"<div>\n<b>x</b></div> {END[:5]}"),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "answer", "text"), ANSWERS)

@@ -15,16 +15,12 @@ EVERY: Mapping[str, Recorded] = {
 """All that was recorded, by the dialect's name."""
 PIXEL, PHOTO = "iVBORw0KGgo=", "/9j/4AAQSkY="  # two images: of a result, and of a person
 TOOLS = (
-    ToolSpec(
-        name="get_weather",
-        description="Weather of a city. 天气",
-        schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
-        server="weather",
-        tool="get",
-    ),
+    ToolSpec(name="get_weather", description="Weather of a city. 天气",
+        schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}, server="weather",
+        tool="get"),
     ToolSpec(name="get_time", description="", schema={"type": "object"}, server="clock", tool="time"),
     ToolSpec(name="odd__any", description="", schema=True, server="odd", tool="any"),
-)
+)  # fmt: skip
 NAMES = {tool.name: (tool.server, tool.tool) for tool in TOOLS}
 OPTIONS = Options(
     temperature=0.2, top_p=0.9, max_tokens=100, reasoning_effort="high", stop=("STOP",), seed=7, others={"top_k": 5}
@@ -81,16 +77,10 @@ def asks(recorded: Recorded) -> Mapping[str, Ask]:
     wrong = [ToolResult(call=call, content=(Text(text="no"),), is_error=True) for call in calls_of(failed)]
     return {
         "first": Ask(model=MODEL, messages=(user("what's 6 × 5 + 7?"),)),
-        "tools": Ask(
-            model=MODEL,
-            messages=(SYSTEM, user("weather?")),
-            tools=TOOLS,
-            options=OPTIONS,
-            stop_sequences=("</use>",),
-            extra=(("more", {"of": "it"}),),
-        ),
+        "tools": Ask(model=MODEL, messages=(SYSTEM, user("weather?")), tools=TOOLS, options=OPTIONS,
+            stop_sequences=("</use>",), extra=(("more", {"of": "it"}),)),
         "loop": Ask(model=MODEL, messages=loop(recorded), tools=TOOLS),
         "images": Ask(model=MODEL, messages=(*pictured, assistant(Text(text="Here it is.")), photo)),
         "errors": Ask(model=MODEL, messages=(user("weather?"), failed, told(*wrong))),
         "whole": Ask(model=MODEL, messages=(user("hello"),), stream=False),
-    }
+    }  # fmt: skip
