@@ -10,21 +10,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 
-from tui_host.capture.ladder.row_filter import (
-    QUOTED,
-    TOKENS,
-    WORD,
-    Term,
-    Test,
-    WantedTexts,
-    read_filter,
-    row_test,
-    terms,
-)
+from tui_host.answers.row_facts import RowFacts
+from tui_host.capture.ladder import row_filter
 from tui_host.errors import TuiHostError
 from tui_host.tui.sources.live import SessionSource
 from tui_host.tui.widgets.inspector.row_line import NAME_CELLS, WHOLE_CELLS, row_line
-from tui_host.tui.widgets.inspector.words import FactsReader, RowFacts
+from tui_host.tui.widgets.inspector.words import FactsReader
 
 _IDENTIFIER = re.compile(r"(?=.*\d).{4,}")  # a word that is looked for in bodies too, such as `GZ-7741-K` or `1042`
 _OF_ONE_RECORD = {"request", "frame", "decision"}
@@ -39,14 +30,13 @@ class RowFilter:
 
     def __init__(self, facts: FactsReader, text: str = "", count: int = 0, first: Iterable[int] = ()) -> None:
         self.text = text
-        self.reading = read_filter(text)
+        self.reading = row_filter.read_filter(text)
         self.is_on = self.reading.query is not None  # an unfinished term is no condition
         self.is_stopped = False  # whether another filter is wanted
         self._facts = facts
-        wanted = (term for term in terms(self.reading.query, negated=True) if term.is_text)
-        self._wanted = WantedTexts(
-            term.value for term in wanted if term.field == QUOTED or _IDENTIFIER.fullmatch(term.value)
-        )
+        wanted = (term for term in row_filter.terms(self.reading.query, negated=True) if term.is_text)
+        quoted = (term for term in wanted if term.field == row_filter.QUOTED or _IDENTIFIER.fullmatch(term.value))
+        self._wanted = row_filter.WantedTexts(term.value for term in quoted)
         self._kept = bytearray(count)  # 1 for each matching row
         self._first = deque(first)  # visible, changed and new rows
         self._ahead = count  # rows below this number have not been tested
@@ -56,7 +46,7 @@ class RowFilter:
         self._plain: dict[int, bytes | None] = {}
         self._shown = ""  # what the row that is tested shows
         self._read: RowFacts | None = None  # and what its body tells
-        self._tests: tuple[int, Test, Test] | None = None
+        self._tests: tuple[int, row_filter.Test, row_filter.Test] | None = None
 
     @property
     def is_looking(self) -> bool:
@@ -82,8 +72,8 @@ class RowFilter:
         """Make the tests for the rows as they are, in the thread that changes the tables of the ladder."""
         ladder, query = source.ladder, self.reading.query
         if self.is_on and (self._tests is None or self._tests[0] != ladder.revision):
-            by_text = row_test(query, ladder, partial(self._asked, source))
-            self._tests = ladder.revision, row_test(query, ladder), by_text
+            by_text = row_filter.row_test(query, ladder, partial(self._asked, source))
+            self._tests = ladder.revision, row_filter.row_test(query, ladder), by_text
 
     def run(self, source: SessionSource, until: float) -> None:
         """Test rows until a time of the clock: visible and new ones, then all by their values, then by what is read."""
@@ -126,21 +116,21 @@ class RowFilter:
                 data = source.plain_data(capture, list(seqs))
                 self._plain.update((seqs[seq], plain) for seq, plain in data.items())
 
-    def _asked(self, source: SessionSource, term: Term, number: int) -> int:
+    def _asked(self, source: SessionSource, term: row_filter.Term, number: int) -> int:
         """Return what a term asks of a row, as a `TermReader`."""
         row, plain = source.ladder.rows[number], self._plain.get(number)
-        if term.field == WORD:
+        if term.field == row_filter.WORD:
             if not self._shown:
                 pieces = row_line(source, row, self._facts.read(source, row), WHOLE_CELLS, NAME_CELLS)
                 is_marked = (row.capture, row.seq) in source.row_marks.notes
                 self._shown = "".join((*(text for text, _ in pieces), " marked" * is_marked)).casefold()
             if term.value in self._shown or term.value not in self._wanted.texts:
                 return term.value in self._shown
-        if term.field != TOKENS and plain is not None:
+        if term.field != row_filter.TOKENS and plain is not None:
             texts = self._wanted.contained(plain)
         else:
             self._read = self._read or self._facts.read(source, row, self._wanted)
             texts = self._read.texts
-            if term.field == TOKENS:
+            if term.field == row_filter.TOKENS:
                 return self._read.count
         return term.value in texts or term.value.casefold() == source.called(row).casefold()

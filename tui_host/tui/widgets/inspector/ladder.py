@@ -8,11 +8,11 @@ from concurrent.futures import Future, wait
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 from typing_extensions import override
 
+from tui_host.answers.row_facts import NOTHING
 from tui_host.answers.wires import Section
 from tui_host.capture.ladder.ladder import Ladder
 from tui_host.capture.ladder.row import Lane, Row
@@ -24,7 +24,7 @@ from tui_host.tui.text_width import clip
 from tui_host.tui.widgets.inspector.filter import RowFilter
 from tui_host.tui.widgets.inspector.index import SESSION, LadderIndex
 from tui_host.tui.widgets.inspector.row_line import row_line, turn_title
-from tui_host.tui.widgets.inspector.words import NOTHING, FactsReader
+from tui_host.tui.widgets.inspector.words import FactsReader
 from tui_host.tui.widgets.lines.line_view import LineView
 from tui_host.tui.widgets.lines.selection import Letters, Spot, whole_line
 
@@ -186,6 +186,7 @@ class LadderView(LineView):
         source = self.source
         if source is None:
             return
+        self.following &= self._drag is None or not self.is_dragged  # nothing is followed while the mouse selects
         session, ladder, index = source.session, self.traffic, self._index
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
@@ -325,10 +326,6 @@ class LadderView(LineView):
         lines = range(*map(self._index.line_at, (first, last)))
         drawn = (self.draw(line, max(self.scrollable_size.width, COPIED_CELLS)).text.rstrip() for line in lines)
         return f"{len(lines)} line{'s' * (len(lines) != 1)} of the list", "\n".join(drawn)
-
-    @override
-    def on_mouse_move(self, event: events.MouseMove) -> None:
-        self.following &= self._drag is None  # Textual calls the base's handler too, which selects
 
     @override
     def move_cursor(self, number: int) -> None:
