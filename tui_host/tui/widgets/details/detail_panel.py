@@ -112,6 +112,9 @@ class Detail(Vertical):
         bound("previous", "place(-1)"),
         bound("row", "to_row", "its row", tooltip="go to the row that a line of a page such as Time or Chain leads to"),
         bound("bytes", "focused.bytes", "bytes", tooltip="show the value's bytes as sent; again: in hex; then: back"),
+        bound(
+            "copy", "app.copy", "copy", tooltip="copy what is selected, else the current line's value, as it was sent"
+        ),
         bound("path", "path", "path", tooltip="copy the path of the current line's value, such as messages[3].content"),
     ]
 
