@@ -29,10 +29,10 @@ class OnPty(Terminal):
         self.typed = self.started
 
     @override
-    def type(self, keys: str) -> None:
+    def type(self, keys: str, *shown: str) -> None:
         self.painted = ""
         self.typed = time.monotonic()
-        super().type(keys)
+        super().type(keys, *shown)
 
     @override
     def take(self, data: bytes) -> None:

@@ -30,7 +30,7 @@ from tui_host.tui.widgets.pages.tree_page import Page, TreePage
 from tui_host.tui.widgets.status_lines import StatusLine
 
 Work: TypeAlias = Coroutine[object, object, None]
-HELD_SECONDS = 0.2  # a key repeated within them is being held down, and confirms nothing
+HELD_SECONDS = 0.7  # until a held key first repeats itself (X waits up to 660 ms): a press within them confirms nothing
 
 
 class Note(StatusLine):
