@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import signal
+import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -35,6 +36,7 @@ DESCRIPTION = """\
 Start another host in this terminal with taps before its model and its servers, for this run alone: nothing is written
 into the host's own files. Input, output, signals and the exit code pass. /sessions in tui-host follows it.
 Known: Claude Code, Codex, Gemini CLI, opencode, Cline; Goose and aider without servers."""
+STORED_SECONDS = 3.0  # longest wait for what the servers' taps still store: each ends by itself, after its server
 _Tap: TypeAlias = "Callable[[str, str, str], RunTap]"
 """Makes a tap: of which wire, before which URL, under which name."""
 
@@ -182,9 +184,12 @@ def _tell_end(database: Path, taps: Sequence[str]) -> None:
         diagnostics.tell("nothing was asked through the taps before a model")
         return
     head, _, letters = min(taps).rpartition("-")
+    until = time.monotonic() + STORED_SECONDS
     try:
         with closing(Store.open_to_read(database)) as store:
-            info, source = exported_session(store, f"{head}-s{letters}")
+            while (ended := exported_session(store, f"{head}-s{letters}"))[0].live and time.monotonic() < until:
+                time.sleep(0.02)
+            info, source = ended
             wires = RecordedWires((record for record, _ in source.session_records(info.id)), user="the user")
     except TuiHostError as error:
         diagnostics.tell(f"what was recorded cannot be read: {error}")
