@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -33,13 +32,6 @@ class Cutter:
     is_plain: bool  # no Markdown
     position: int = 0  # everything before is cut
     _next: SourcePiece = _FIRST  # its source: the first lines of what goes on
-
-    def rest(self, source: str) -> Sequence[SourcePiece]:
-        """Cut the rest, which may still grow, into temporary pieces."""
-        cutter, pieces = copy(self), list[SourcePiece]()
-        while (more := cutter.step(source, final=True)) is not None:
-            pieces += more
-        return pieces
 
     def step(self, source: str, *, final: bool) -> Sequence[SourcePiece] | None:
         """Cut a little more of the whole source; None where nothing more can be cut before it grows, unless it is final.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -73,10 +74,12 @@ class ItemPart:
             if perf_counter() >= until:
                 break
         self._closed = len(self.blocks)
-        if pieces is None:
-            self.blocks += [Block(item, self, piece, piece.start) for piece in self._cutter.rest(self.source)]
-        else:
+        if pieces is not None:
             self.blocks.append(Block(item, self, start=self._cutter.position))
+            return
+        cutter = copy(self._cutter)  # of the open end, which may still grow
+        while (pieces := cutter.step(self.source, final=True)) is not None:
+            self.blocks += [Block(item, self, piece, piece.start) for piece in pieces]
 
 
 def estimate(text: str, width: int) -> int:
