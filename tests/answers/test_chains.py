@@ -120,9 +120,8 @@ def test_values_are_compared_without_the_separators_of_numbers_and_from_nowhere_
     content: JSON = [{"type": "text", "text": "to: ops@example.org"}]
     wires.calls(4, 1.0, {"city": "Paris"}, {"content": content, "structuredContent": {"people": 2102650}})
     tell(wires, "to: ops@example.org, 2,102,650 people")
-    answer = wires.response(
-        row_of(wires, "request"), 2.1, *events_of({"content": "2.102650 million, 2,102,650 or 77?"})
-    )
+    asked, said = row_of(wires, "request"), "2.102650 million, 2,102,650 or 77?"
+    answer = wires.response(asked, 2.1, *events_of({"content": said}))
     wires.end(answer, 2.2)
     assert [line.label for line in look_page(wires, Section(is_session=True)).lines] == []
     values = Values(wires)

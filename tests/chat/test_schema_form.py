@@ -102,10 +102,9 @@ def test_a_reference_inside_the_schema_is_followed(schema: JSON, kind: str, opti
 
 
 def test_an_empty_text_leaves_a_field_out_and_no_text_means_its_default() -> None:
+    number: JSON = {"type": "integer", "default": 7}
     yes: JSON = {"type": "boolean", "default": False}
-    schema: dict[str, JSON] = {
-        "properties": {"n": {"type": "integer", "default": 7}, "b": yes, "t": {"type": "string"}}
-    }
+    schema: dict[str, JSON] = {"properties": {"n": number, "b": yes, "t": {"type": "string"}}}
     fields = fields_of(schema)
     assert content_of(fields, {}) == {"n": 7, "b": False}
     assert content_of(fields, {"n": "", "b": "yes", "t": "x"}) == {"b": True, "t": "x"}

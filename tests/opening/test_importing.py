@@ -24,12 +24,9 @@ CALLED: dict[str, JSON] = {**ASK, "params": {"name": "add", "arguments": {"a": 1
 RESULT: JSON = {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "11"}]}}
 TOLD: JSON = {
     "model": "m",
-    "messages": [
-        {"role": "user", "content": "hi"},
-        {"role": "assistant", "tool_calls": [CALL]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "11"},
-    ],
-}
+    "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "11"}],
+}  # fmt: skip
 
 
 def test_an_archive_becomes_a_session_without_a_credential_on_the_disk(store: Store, tmp_path: Path) -> None:

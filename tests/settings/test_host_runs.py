@@ -84,10 +84,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
 
 
 def test_claude_code_gets_the_servers_that_its_person_approved_and_an_address_above_its_settings(home: Home) -> None:
-    project = {"mcpServers": {"own": SERVER}, "enabledMcpjsonServers": ["shared"], "disabledMcpServers": ["off"]}
-    home.write(
-        ".claude.json", {"mcpServers": {"time": SERVER, "off": SERVER}, "projects": {str(home.project): project}}
-    )
+    own = {"mcpServers": {"own": SERVER}, "enabledMcpjsonServers": ["shared"], "disabledMcpServers": ["off"]}
+    home.write(".claude.json", {"mcpServers": {"time": SERVER, "off": SERVER}, "projects": {str(home.project): own}})
     home.write("project/.mcp.json", {"mcpServers": {"shared": SERVER, "unapproved": SERVER}})
     servers: dict[str, JSON] = {"time": TAPPED, "own": TAPPED, "shared": TAPPED}
     models, override = home.run("claude", servers)

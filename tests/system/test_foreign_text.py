@@ -80,13 +80,10 @@ LOOKS = tool(
     "look",
     title=said("title"),
     description=said("description"),
-    inputSchema={
-        "type": "object",
-        "title": said("schema"),
-        "properties": {"what": {"type": "string", "description": said("property")}},
-    },
+    inputSchema={"type": "object", "title": said("schema"),
+        "properties": {"what": {"type": "string", "description": said("property")}}},
     annotations={"title": said("hint"), "readOnlyHint": True},
-)
+)  # fmt: skip
 LINK = {"type": "resource_link", "uri": "http://x/" + said("uri"), "name": said("link")}
 HELLO = {
     "protocolVersion": "2025-11-25",

@@ -33,15 +33,11 @@ from tui_host.tui.widgets.prompt.completion import Completion
 
 SCHEMA: dict[str, JSON] = {
     "type": "object",
-    "properties": {
-        "name": {"type": "string", "title": "Your name"},
-        "age": {"type": "integer", "minimum": 1, "default": 42},
-        "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
-        "news": {"type": "boolean", "default": False},
-        "pets": {"type": "array", "items": {"enum": ["cat", "dog"]}},
-    },
+    "properties": {"name": {"type": "string", "title": "Your name"},
+        "age": {"type": "integer", "minimum": 1, "default": 42}, "code": {"type": "string", "pattern": "^[A-Z]{3}$"},
+        "news": {"type": "boolean", "default": False}, "pets": {"type": "array", "items": {"enum": ["cat", "dog"]}}},
     "required": ["name"],
-}
+}  # fmt: skip
 FORM = Elicitation(server="math", message="Who are you?", schema=SCHEMA)
 PAGE = Elicitation(server="math", message="Pay here.", url="https://pay.example.com/7", id="e1")
 PARAMS: dict[str, JSON] = {

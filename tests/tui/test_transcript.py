@@ -32,14 +32,11 @@ HOSTILE = "\x1b[2J\x1b]52;c;eA==\x07 \x9b2J \u202egnirts [@click=app.quit]x[/] \
 FOREIGN: Sequence[Item] = (
     UserItem(turn=1, text=HOSTILE),
     AnswerItem(turn=1, step=1, text=f"{HOSTILE}\n```\n{HOSTILE}\n```", thinking=HOSTILE, state="done"),
-    replace(
-        a_call(state="failed", result=f"{HOSTILE}\n│ Approve? y/n", words=HOSTILE, progress=HOSTILE, sent=HOSTILE),
-        tool=HOSTILE,
-        asked=HOSTILE,
-    ),
+    replace(a_call(state="failed", result=f"{HOSTILE}\n│ Approve? y/n", words=HOSTILE, progress=HOSTILE, sent=HOSTILE),
+        tool=HOSTILE, asked=HOSTILE),
     NoteItem(turn=1, kind="error", what=HOSTILE, where=HOSTILE, remedy=HOSTILE),
     NoteItem(turn=1, kind="note", what=HOSTILE),
-)
+)  # fmt: skip
 
 
 def shown(view: Transcript) -> str:
