@@ -16,7 +16,7 @@ prompt     | step=ctrl+enter,alt+enter clear=ctrl+u paste=ctrl+v open_paste=ctrl
 approval   | approve=y,a approve_all=Y approve_tool=A approve_for_good=k edit_arguments=e reject=n reject_because=r
 approval   | raw=p about=d
 question   | decline=ctrl+d
-login      | open_page=o
+login      | open_page=o decline=ctrl+d
 chat       | fork=f previous_branch=left_square_bracket next_branch=right_square_bracket contents=v values=o
 chat       | copy_code=c filter=slash
 inspector  | filter=slash next=n previous=N chain=c changes=d export=x signs=question_mark mark=m note=M join=J zoom=z
@@ -29,15 +29,18 @@ rules      | keep_rule=k take_back=delete by_size=b
 contents   | view=v save=s open_saved=o by_size=b
 """
 PLACES: dict[str, dict[str, str]] = {}
-for _place, _, _names in (_row.partition("|") for _row in _TABLE.strip().splitlines()):
-    PLACES.setdefault(_place.strip(), {}).update(re.findall(r"(\w+)=(\S*)", _names))
+for _place, _, *_actions in (_row.split() for _row in _TABLE.strip().splitlines()):
+    for _name, _, _keys in (_action.partition("=") for _action in _actions):
+        PLACES.setdefault(_place, {})[_name] = _keys
 DEFAULT_KEYS = {name: keys for names in PLACES.values() for name, keys in names.items()}
 _TYPED = {"everywhere", "prompt", "question", "sessions"}  # where letters are text
-_FREE = re.compile(r"(.*\+)?f\d+|(shift\+)?(alt|ctrl|hyper|meta|super)\+.*")  # keys that are no text
+# Patterns, compiled where there is something to check.
+_FREE = r"(.*\+)?f\d+|(shift\+)?(alt|ctrl|hyper|meta|super)\+.*"  # keys that are no text
 _MOVING = r"up|down|left|right|page(up|down)|home|end|(shift\+)?tab|enter|escape|space|backspace|\d"
-_FIXED = re.compile(rf"{_MOVING}|ctrl\+([ijm]|left_square_bracket)")  # the last are tab, enter and escape to a terminal
-_OF_LISTS = re.compile(r"[hjklgG]|plus|minus")
-_KNOWN = re.compile(rf"{_MOVING}|f([1-9]|1\d|2[0-4])|insert|delete|\w")
+# To a terminal the last are tab, new line, enter, escape, and how its own answers begin.
+_FIXED = rf"{_MOVING}|ctrl\+([ijm]|left_square_bracket)|alt\+([OPX]|(left|right)_square_bracket)"
+_OF_LISTS = r"[hjklgG]|plus|minus"
+_KNOWN = rf"{_MOVING}|f([1-9]|1\d|2[0-4])|insert|delete|\w"
 _MODIFIERS = {"alt", "ctrl", "hyper", "meta", "shift", "super"}
 _RENAMED = {"solidus": "slash", "reverse_solidus": "backslash", "commercial_at": "at", "hyphen_minus": "minus"}
 _RENAMED.update(plus_sign="plus", low_line="underscore")
@@ -55,26 +58,23 @@ def read_keys(table: SettingsTable) -> dict[str, str]:
             if not key:
                 wrong = f'"{shown(text)}" is no key', "write it like x, ?, f6, ctrl+e or alt+enter"
             elif places and key not in DEFAULT_KEYS[name].split(","):
-                is_of_lists = _OF_LISTS.fullmatch(key) and not places & {*_TYPED, "approval", "login"}
-                if _FIXED.fullmatch(key) or is_of_lists:
+                is_of_lists = re.fullmatch(_OF_LISTS, key) and not places & {*_TYPED, "approval", "login"}
+                if re.fullmatch(_FIXED, key) or is_of_lists:
                     wrong = f"{text} moves, chooses or goes back, and stays", "choose another key"
-                elif places & _TYPED and not _FREE.fullmatch(key):
+                elif places & _TYPED and not re.fullmatch(_FREE, key):
                     wrong = f"{text} is text where {name} works", "choose a function key, or one with ctrl or alt"
         if not places:
             from difflib import get_close_matches
 
             words = {*name.split("_")}  # one in common is enough
             near = sorted((known for known in DEFAULT_KEYS if words & {*known.split("_")}), key=len)
-            near = near or get_close_matches(name, DEFAULT_KEYS)
-            remedy = (
-                f"did you mean {' or '.join(near[:3])}?" if near else "the document on the configuration lists them"
-            )
-            wrong = "no action has this name", remedy
+            meant = " or ".join((near or get_close_matches(name, DEFAULT_KEYS))[:3])
+            wrong = "no action has this name", f"did you mean {meant}?" if meant else "its document lists the names"
         if wrong is not None:
             table.mistake(name, *wrong)
         elif None not in texts:
             chosen[name] = ",".join(keys.values())
-    for names in PLACES.values():
+    for names in PLACES.values() if chosen else ():
         taken = dict[str, str]()
         for name, default in {**PLACES["everywhere"], **names}.items():
             for key in filter(None, chosen.get(name, default).split(",")):
@@ -97,6 +97,6 @@ def _key_of(text: str) -> str:
     key = signs.get(key, key if len(key) == 1 and "ctrl" not in modifiers else key.lower())
     if modifiers == ["shift"] and len(key) == 1:
         modifiers, key = [], key.upper()
-    is_known = _MODIFIERS.issuperset(modifiers) and (key in signs.values() or _KNOWN.fullmatch(key))
+    is_known = _MODIFIERS.issuperset(modifiers) and (key in signs.values() or re.fullmatch(_KNOWN, key))
     whole = "+".join((*sorted({*modifiers}), key)) if is_known else ""
     return whole.replace("ctrl+space", "ctrl+space,ctrl+@")  # as most terminals send it
