@@ -79,7 +79,7 @@ async def test_a_tool_is_asked_for_run_told_and_linked_at_the_very_bytes(recorde
     kept = [message_from_text(message_to_text(message)) for message in at.session.messages]
     messages = tuple(message for message in kept if message is not None)
     asks = [Ask(model="m", messages=each) for each in (messages, tuple(at.session.messages))]
-    again, first = (dialect(recorded.dialect).write(ask, Target(provider="demo")) for ask in asks)
+    again, first = (dialect(recorded.dialect).writer(ask, Target(provider="demo")).outgoing() for ask in asks)
     assert (again, len(messages)) == (first, len(tuple(at.session.messages)))
     assert THOUGHT in [part.text for part in messages[1].parts if isinstance(part, Thinking)]
 

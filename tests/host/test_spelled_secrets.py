@@ -110,7 +110,7 @@ async def test_what_may_begin_a_secret_is_shown_with_its_rest_alone(
     pieces = [chunk({"content": piece}) for piece in ("so ", *key, " and ", *key[:6], "y")]
     async with peer([head(), *pieces, chunk(finish="stop"), DONE]) as served:
         async with Stream(client=client, provider=provider_at(served.url), ask=ASK, place=PLACE) as stream:
-            async for events in stream.batches():
+            async for events in stream.batches:
                 for read in events:
                     fold.add(read)
                 texts.append(fold.text)

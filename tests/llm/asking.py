@@ -51,7 +51,7 @@ async def asked(
         with anyio.fail_after(90):
             stream = Stream(client=client, provider=provider, ask=ASK, place=PLACE, reader=reader or Reader())
             async with stream:
-                async for events in stream.batches():
+                async for events in stream.batches:
                     for event in events:
                         fold.add(event)
     finally:

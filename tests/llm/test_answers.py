@@ -200,7 +200,7 @@ def back(
     name: str, answer: Message, *, provider: str = PROVIDER, service: str = "", model: str = MODEL
 ) -> dict[str, JSON]:
     ask = Ask(model=model, messages=(user("x"), answer, answered(answer)))
-    request = dialect(name).write(ask, Target(provider=provider, service=service))
+    request = dialect(name).writer(ask, Target(provider=provider, service=service)).outgoing()
     return json.loads(request.body)[request.growing][1]
 
 

@@ -29,7 +29,7 @@ from tui_host.settings.urls import proxy_for
 
 def outgoing(name: str, *messages: Message, service: str = "", **more: object) -> Outgoing:
     ask = Ask(**({"model": MODEL, "messages": messages or (user("x"),)} | more))  # pyright: ignore[reportArgumentType] - shorthand
-    return dialect(name).write(ask, Target(provider=PROVIDER, service=service))
+    return dialect(name).writer(ask, Target(provider=PROVIDER, service=service)).outgoing()
 
 
 def body_of(name: str, *messages: Message, service: str = "", **more: object) -> dict[str, JSON]:
@@ -119,7 +119,7 @@ def test_what_the_person_adds_wins_and_the_conversation_is_found_in_the_bytes() 
 def test_where_a_request_goes_and_with_what(
     name: str, target: Target, model: str, url: str, headers: tuple[tuple[str, str], ...]
 ) -> None:
-    assert dialect(name).write(Ask(model=model, messages=(user("x"),)), target).url == url
+    assert dialect(name).writer(Ask(model=model, messages=(user("x"),)), target).outgoing().url == url
     assert dialect(name).headers(Secret("KEY", "k"), target) == headers
     assert dialect(name).headers(None, target) == headers[1:]
 

@@ -52,7 +52,7 @@ class ModelSampler:
         fold = Fold(provider=name, model=model, call_id=lambda number: f"sampled_{number + 1}")
         ask = sampling_ask(request, model)
         async with Stream(client=self.client(), provider=provider, ask=ask, place=place) as stream:
-            async for events in stream.batches():
+            async for events in stream.batches:
                 for event in events:
                     fold.add(event)
         if fold.stop in {None, "cut", "failed", "bad call"}:

@@ -180,7 +180,7 @@ class Step:
         """Assemble the answer from events as they arrive. Calls are linked even if the answer is cut."""
         fold, is_first = self.fold, True
         try:
-            async for events in stream.batches():
+            async for events in stream.batches:
                 if is_first:
                     is_first = False
                     self._wait_for(stream, "answer")

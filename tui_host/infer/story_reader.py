@@ -20,7 +20,6 @@ from tui_host.capture.store.notes_of_people import choose_frame, frame_choices
 from tui_host.capture.store.store import Store
 from tui_host.chat.conversation import ITEM_FORM, Conversation, Item
 from tui_host.errors import JSON, StoreError, TuiHostError
-from tui_host.infer.call_values import CallFrame
 from tui_host.infer.conversations.host_names import models_in_words, protocols_in_words
 from tui_host.infer.matching.matcher import JoinedCall, Pairing, pairing_of
 from tui_host.infer.stories import Stories, TapStory
@@ -229,13 +228,12 @@ class LiveStory:
         own = [frame for frame in frames if frame.key[0] == capture]
         own = [frame for frame in own if seq in {frame.key[1], frame.answer and frame.answer.seq}]
         pairs = [(call, frame) for call in self._joined if own or call.call.key in calls for frame in own or frames]
-
-        def rank(pair: tuple[JoinedCall, CallFrame]) -> tuple[int, int]:
-            call, frame = pair  # what is joined first, then what may be, then what has the same tool
+        ranks: list[tuple[int, int, int]] = []
+        for number, (call, frame) in enumerate(pairs):
+            # What is joined first, then what may be, then what has the same tool.
             likely = (frame in call.sent, frame in call.rivals, call.tool == frame.tool, True)
-            return likely.index(True), abs(frame.at_ns - call.call.at_ns)
-
-        return [pairing_of(*pair) for pair in sorted(pairs, key=rank)[:_MOST_PAIRS]]
+            ranks.append((likely.index(True), abs(frame.at_ns - call.call.at_ns), number))
+        return [pairing_of(*pairs[number]) for _, _, number in sorted(ranks)[:_MOST_PAIRS]]
 
     def read(self, seconds: float) -> None:
         """Read new records, for about `seconds`. Blocks. After a `StoreError` `version` changes, and another call reads the rest."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from tui_host.errors import JSON
-from tui_host.settings.model_options import Options, text_of, value_of
+from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Price
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -148,18 +147,3 @@ class Ask:
     extra: tuple[tuple[str, JSON], ...] = ()  # more members for the body, which override the dialect's
     stop_sequences: tuple[str, ...] = ()  # the tool protocol's, besides those in the options
     stream: bool = True
-
-    @property
-    def stops(self) -> tuple[str, ...]:
-        """The stop sequences."""
-        # The tool protocol's come first, because vendors accept only a few.
-        return tuple(dict.fromkeys((*self.stop_sequences, *self.options.stop)))
-
-    def unsent(self, stops: Sequence[str], **why: str) -> dict[str, str]:
-        """Return the options that are set but not sent, each with the reason; `why` has those of the API, by name."""
-        missing = {name: reason for name, reason in why.items() if value_of(self.options, name) is not None}
-        left_out = [stop for stop in self.options.stop if stop not in stops]
-        if left_out and "stop" not in missing:
-            texts = text_of(left_out)
-            missing["stop"] = f"{texts} left out: this API takes neither white space alone nor more than a few"
-        return missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from http.cookiejar import DefaultCookiePolicy
@@ -188,7 +188,7 @@ class Stream:
     _body: BodyAhead | None = None
     _made: float = field(default_factory=time.monotonic)
     _group: TaskGroup = field(default_factory=anyio.create_task_group)
-    _batches: AsyncGenerator[Sequence[ModelEvent]] = field(init=False)
+    batches: AsyncGenerator[Sequence[ModelEvent]] = field(init=False)
 
     @property
     def heard(self) -> float:
@@ -201,19 +201,16 @@ class Stream:
         exchange = observed(self._response.request) if self._response is not None else None
         return exchange.shifts if exchange is not None else ()
 
-    def batches(self) -> AsyncIterator[Sequence[ModelEvent]]:
-        return self._batches
-
     async def __aenter__(self) -> Self:
         await self._group.__aenter__()
-        self._batches = self._run()
+        self.batches = self._run()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            await self._batches.aclose()  # what is not read to its end is recorded as closed by the host
+            await self.batches.aclose()  # what is not read to its end is recorded as closed by the host
         finally:
             # The group must not see the error, since it would raise an exception group.
             await self._group.__aexit__(None, None, None)

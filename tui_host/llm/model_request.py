@@ -35,7 +35,7 @@ def model_request(
         options = ask.options.over(below)  # the provider's have the lowest priority
         whole = replace(ask, options=options, extra=(*ask.extra, *options.extra_body.items()))
         target = replace(_target(provider, address_of(provider, environment)), has_short_ids=has_short_ids)
-        return _addressed(dialect(provider.dialect).write(whole, target), provider, environment)
+        return _addressed(dialect(provider.dialect).writer(whole, target).outgoing(), provider, environment)
     except SettingsError as error:
         raise ModelError(error.what, error.where, error.remedy) from error
 
@@ -55,7 +55,7 @@ def unsent(provider: Provider, ask: Ask, environment: Mapping[str, str]) -> Mapp
         address = address_of(provider, environment)
     except SettingsError:
         address = ""
-    return dialect(provider.dialect).write(ask, _target(provider, address)).unsent
+    return dialect(provider.dialect).writer(ask, _target(provider, address)).outgoing().unsent
 
 
 def credential_place(provider: Provider) -> str:

@@ -63,9 +63,6 @@ class Outline:
         for part in self.parts:
             yield from part.walk()
 
-    def count(self, kind: Literal["tools", "messages"]) -> int:
-        return sum(len(part.children) for part in self.parts if part.kind == kind)
-
     def bytes_of(self, part: Part) -> bytes:
         return self.body[part.start : part.end]
 
@@ -134,7 +131,28 @@ class Comparison:
         self.earlier: dict[str, Part] = {}  # by the keys of changed parts of the later request: the part before
         self.prefix = common_prefix(previous.body, now.body)
         self._both(previous.parts, now.parts, "", "")
-        self.words = self._words()  # «+2 messages, tools unchanged, prefix identical for 2.9 kB»
+        # «+2 messages, tools unchanged, prefix identical for 2.9 kB»
+        changes: list[str] = []
+        for kind, singular in (("messages", "message"), ("tools", "tool")):
+            here, before = (
+                {child.key for part in outline.parts if part.kind == kind for child in part.children}
+                for outline in (now, previous)
+            )
+            gone = sum(part.key in before for part in self.removed)
+            gone += sum(len(part.children) for part in self.removed if part.kind == kind)
+            come, changed = (sum(self.marks.get(key) == mark for key in here) for mark in ("+", "~"))
+            pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
+            if pieces:
+                is_one = len(pieces) == 1 and come + gone + changed == 1
+                changes.append(f"{' '.join(pieces)} {singular if is_one else kind}")
+            elif here:
+                changes.append(f"{kind} unchanged")
+        options = [part.name for part in now.parts if part.kind == "option" and self.marks.get(part.key) != "="]
+        if options:
+            changes.append(f"{', '.join(options)} changed")
+        is_same = self.prefix == len(previous.body) == len(now.body)
+        changes.append("identical" if is_same else f"prefix identical for {size_words(self.prefix)}")
+        self.words = ", ".join(changes)
 
     def _both(self, old: Sequence[Part], new: Sequence[Part], old_key: str, new_key: str) -> None:
         rest = {part.key[len(old_key) :]: part for part in old}
@@ -167,27 +185,3 @@ class Comparison:
                     self._pair(was if is_like else None, part)
                 if was is not None and not is_like:
                     self.removed.append(was)
-
-    def _words(self) -> str:
-        changes: list[str] = []
-        for kind, singular in (("messages", "message"), ("tools", "tool")):
-            here, before = _keys_in(self._now, kind), _keys_in(self._previous, kind)
-            gone = sum(part.key in before for part in self.removed)
-            gone += sum(len(part.children) for part in self.removed if part.kind == kind)
-            come, changed = (sum(self.marks.get(key) == mark for key in here) for mark in ("+", "~"))
-            pieces = [f"{sign}{count}" for sign, count in (("+", come), ("-", gone), ("~", changed)) if count]
-            if pieces:
-                is_one = len(pieces) == 1 and come + gone + changed == 1
-                changes.append(f"{' '.join(pieces)} {singular if is_one else kind}")
-            elif here:
-                changes.append(f"{kind} unchanged")
-        options = [part.name for part in self._now.parts if part.kind == "option" and self.marks.get(part.key) != "="]
-        if options:
-            changes.append(f"{', '.join(options)} changed")
-        is_same = self.prefix == len(self._previous.body) == len(self._now.body)
-        changes.append("identical" if is_same else f"prefix identical for {size_words(self.prefix)}")
-        return ", ".join(changes)
-
-
-def _keys_in(outline: Outline, kind: str) -> set[str]:
-    return {child.key for part in outline.parts if part.kind == kind for child in part.children}

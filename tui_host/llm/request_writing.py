@@ -13,6 +13,7 @@ from tui_host.errors import JSON
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, ToolSpec
 from tui_host.llm.outgoing import AZURE, Outgoing, Target, Window
 from tui_host.llm.schema_adaptation import SchemaRules, adapt
+from tui_host.settings.model_options import text_of as option_text
 from tui_host.settings.model_options import value_of
 
 UNREADABLE = "unreadable_arguments"  # the key for arguments that are no JSON object
@@ -46,11 +47,16 @@ class RequestWriter(ABC):
         self._asked = (target.provider, ask.model)
         self.ids = CallIds(64)
         self.added = dict(ask.extra)  # the person's members win over the dialect's
-        self.stops = list(ask.stops[: self.most_stops])
+        # The tool protocol's stop sequences come first, because vendors accept only a few.
+        self.stops = list(dict.fromkeys((*ask.stop_sequences, *ask.options.stop)))[: self.most_stops]
         texts = (text_of(message.parts) for message in ask.messages if message.role == "system")
         self.system = "\n\n".join(filter(None, texts))
 
     def outgoing(self) -> Outgoing:
+        """Write the request, the conversation last: each step's request begins with all bytes of the previous one.
+
+        The inspector shows that beginning, and the store saves it only once. Providers' caches compare prompts instead.
+        """
         members = self.body() | self.added
         name, more, instead = self.conversation, members.pop("tools", None), members.pop(self.conversation, None)
         texts = [f"{json_text(key)}:{json_text(value)}" for key, value in members.items()]
@@ -74,6 +80,12 @@ class RequestWriter(ABC):
                 spans.append((start, start + len(piece)))
                 start += len(piece)
             said = b"[" + b",".join(pieces) + b"]"
+        # The options that are set but not sent, each with the reason.
+        unsent = {name: why for name, why in self.missing.items() if value_of(self.ask.options, name) is not None}
+        left_out = [stop for stop in self.ask.options.stop if stop not in self.stops]
+        if left_out and "stop" not in unsent:
+            words = "left out: this API takes neither white space alone nor more than a few"
+            unsent["stop"] = f"{option_text(left_out)} {words}"
         is_dated = self.is_dated and self.target.service == AZURE and self.target.api_version
         url = f"{self.path}?api-version={self.target.api_version}" if is_dated else self.path
         return Outgoing(
@@ -83,7 +95,7 @@ class RequestWriter(ABC):
             growing=name,
             spans=tuple(spans),
             window=self.window,
-            unsent=self.ask.unsent(self.stops, **self.missing),
+            unsent=unsent,
         )
 
     @abstractmethod

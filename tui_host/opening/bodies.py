@@ -32,23 +32,18 @@ class BodyForm(NamedTuple):
 
 def form_of(value: JSON) -> BodyForm | None:
     """Recognise a value as a frame, a request or an answer; None for anything else."""
-    if is_frame(value):
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, Mapping) and "jsonrpc" in first:  # a JSON-RPC message or a batch
         return BodyForm("frame")
     if isinstance(value, list):  # Gemini streams an array without `alt=sse`
-        first = form_of(value[0]) if value and isinstance(value[0], Mapping) else None
-        return first if first is not None and first[:2] == ("answer", ("gemini",)) else None
+        form = form_of(first) if isinstance(first, Mapping) else None
+        return form if form is not None and form[:2] == ("answer", ("gemini",)) else None
     if not isinstance(value, Mapping):
         return None
     if (answer := answer_part(value)) is not None:
         return BodyForm("answer", (answer[0],), answer[1])
     dialects = tuple(request_kinds(value))
     return BodyForm("request", dialects) if dialects else None
-
-
-def is_frame(value: JSON) -> bool:
-    """Whether a value is a JSON-RPC message or a batch."""
-    first = value[0] if isinstance(value, list) and value else value
-    return isinstance(first, Mapping) and "jsonrpc" in first
 
 
 def read(file: CapturedFile, wires: FileWires) -> None:

@@ -25,7 +25,7 @@ from tui_host.capture.json.spans import BrokenError, elements
 from tui_host.capture.record import MISSING, NOT_KNOWN, value_of
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at
-from tui_host.opening.bodies import is_frame
+from tui_host.opening.bodies import form_of
 from tui_host.opening.file_wires import FileWires
 from tui_host.opening.files import CapturedFile
 from tui_host.settings.presets import service_at
@@ -175,7 +175,8 @@ def _carries_rpc(body: bytes) -> bool:
     if b'"jsonrpc"' not in body:
         return False
     data = (line[5:] for line in body.splitlines() if line.startswith(b"data:"))
-    return any(is_frame(read_value(value)) for value in ([body] if is_rpc(body) else islice(data, _FIRST_EVENTS)))
+    forms = (form_of(read_value(value)) for value in ([body] if is_rpc(body) else islice(data, _FIRST_EVENTS)))
+    return any(form is not None and form.kind == "frame" for form in forms)
 
 
 def _is_held(body: bytes, held: Mapping[str, JSON], size: JSON) -> bool:

@@ -53,7 +53,7 @@ def calls_of(message: Message) -> list[ToolCall]:
 
 
 def written(name: str, ask: Ask, provider: str = PROVIDER) -> bytes:
-    return dialect(name).write(ask, Target(provider=provider)).body
+    return dialect(name).writer(ask, Target(provider=provider)).outgoing().body
 
 
 def answered(message: Message, *more: Text | Image) -> Message:

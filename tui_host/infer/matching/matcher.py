@@ -49,8 +49,7 @@ class JoinedCall:
 def match(calls: Sequence[Call], tapped: TappedFrames, choices: Choices | None = None) -> Sequence[JoinedCall]:
     """Return the calls in order, each with its frames and results. A person's choices beat all that is inferred."""
     matching = _Matching(calls, tapped)
-    matching.take_chosen(choices or {})
-    matching.take_named()
+    matching.take_told(choices or {})
     while matching.take_certain():
         pass
     matching.take_likeliest()
@@ -116,8 +115,8 @@ class _Matching:
 
     # Certain.
 
-    def take_chosen(self, choices: Choices) -> None:
-        """Take and forget the pairs that a person joined and parted."""
+    def take_told(self, choices: Choices) -> None:
+        """Take and forget the pairs that a person joined and parted, then take the frames that hold a call's id."""
         for (call, capture, seq), is_joined in choices.items():
             key = capture, seq
             if is_joined and call in self._calls and key in self._frames and key not in self._taken:
@@ -125,9 +124,6 @@ class _Matching:
             elif not is_joined and call in self._calls_of.get(key, ()):
                 self._calls_of[key].remove(call)
                 self._frames_of[call].remove(key)
-
-    def take_named(self) -> None:
-        """Take the frames that hold a call's id."""
         counts = Counter(call.wire_id for call in self._calls.values())
         owners = {call.wire_id: call.key for call in self._calls.values() if counts[call.wire_id] == 1}
         named: set[Line] = set()

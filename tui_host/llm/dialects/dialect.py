@@ -10,8 +10,7 @@ from tui_host.capture.json.reading import read_json
 from tui_host.errors import ModelError
 from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import BodyDecoder, Framing
-from tui_host.llm.messages import Ask
-from tui_host.llm.outgoing import AZURE, Outgoing, Target
+from tui_host.llm.outgoing import AZURE, Target
 from tui_host.llm.provider_faults import refusal
 from tui_host.llm.request_writing import RequestWriter
 from tui_host.llm.tool_names import OPENAI_NAMES, NameRule
@@ -47,13 +46,6 @@ class Dialect:
     takes_calls_without_tools: bool = False  # such servers refuse tools where the model knows none
     remedies: Mapping[str, str] = field(default_factory=dict[str, str])  # by words in a refusal
     refine: Callable[[ModelError, bytes], None] | None = None  # adds what else this vendor says in a refusal
-
-    def write(self, ask: Ask, target: Target) -> Outgoing:
-        """Write a request, the conversation last: each step's request begins with all bytes of the previous one.
-
-        The inspector shows that beginning, and the store saves it only once. Providers' caches compare prompts instead.
-        """
-        return self.writer(ask, target).outgoing()
 
     def headers(self, secret: Secret | None, target: Target) -> tuple[tuple[str, str], ...]:
         """Return the headers of every request: the credential, and the version if the vendor requires one."""

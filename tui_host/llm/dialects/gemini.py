@@ -97,12 +97,6 @@ class GeminiWriter(RequestWriter):
         body: dict[str, JSON] = {"systemInstruction": {"parts": [{"text": self.system}]}} if self.system else {}
         names = {"temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens"}
         options = self.options(**names, stop="stopSequences", seed="seed")
-        options |= self._thinking_config()
-        options |= {name: value for name, value in others.items() if name not in _BESIDE}
-        options |= mapping(self.added.pop(_GENERATION, None))
-        return body | ({_GENERATION: options} if options else {})
-
-    def _thinking_config(self) -> dict[str, JSON]:
         effort, generation = self.ask.options.reasoning_effort, self._generation or 0
         word = (effort or "auto").lower()
         budget = int(word) if word.lstrip("-").isdecimal() else _BUDGETS.get(word)
@@ -116,7 +110,10 @@ class GeminiWriter(RequestWriter):
             thinking = {"includeThoughts": budget != 0, "thinkingBudget": budget}
         else:
             thinking["thinkingLevel"] = word.upper()
-        return {"thinkingConfig": thinking} if thinking else {}
+        options |= {"thinkingConfig": thinking} if thinking else {}
+        options |= {name: value for name, value in others.items() if name not in _BESIDE}
+        options |= mapping(self.added.pop(_GENERATION, None))
+        return body | ({_GENERATION: options} if options else {})
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:

@@ -213,7 +213,17 @@ class ChatCompletionsReader(TaggedReader):
         thought = text_or_empty(echoed) or text_or_empty(delta.get("reasoning")) or "".join(texts)
         if isinstance(echoed, str) and (echoed or not (thought or details)):
             self._echoes = True
-        _join_details(self._details, details)
+        for piece in details:  # the pieces of an item: texts grow, other members are replaced
+            last = self._details[-1] if self._details else {}
+            if (piece.get("index"), piece.get("type")) != (last.get("index", -1), last.get("type")):
+                self._details.append(dict(piece))
+                continue
+            for name, value in piece.items():
+                before = last.get(name)
+                if name in _GROWING and isinstance(value, str) and isinstance(before, str):
+                    last[name] = before + value
+                elif value is not None:
+                    last[name] = value
         self.thinking(thought)
         content, refusal, calls = delta.get("content"), delta.get("refusal"), items(delta.get("tool_calls"))
         for part in content if isinstance(content, list) else [content]:  # a list of parts, as Mistral sends them
@@ -278,21 +288,6 @@ class ChatCompletionsReader(TaggedReader):
         # Another id under the same index: another call, or (GLM behind gateways) the same whose id changes.
         is_same = piece.index is not None and piece.name == call.name and not call.is_whole()
         return call if is_same and (call.pieces or piece.arguments) else None
-
-
-def _join_details(details: list[dict[str, JSON]], pieces: Sequence[Mapping[str, JSON]]) -> None:
-    """Add the pieces of a stream to their items: texts grow, other members are replaced."""
-    for piece in pieces:
-        last = details[-1] if details else {}
-        if (piece.get("index"), piece.get("type")) != (last.get("index", -1), last.get("type")):
-            details.append(dict(piece))
-            continue
-        for name, value in piece.items():
-            before = last.get(name)
-            if name in _GROWING and isinstance(value, str) and isinstance(before, str):
-                last[name] = before + value
-            elif value is not None:
-                last[name] = value
 
 
 def _flat(part: JSON) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,10 +12,10 @@ from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
-from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadCall, Syntax, parameters, read_arguments, read_call
 from tui_host.llm.protocols.tags import tag_grammar
-from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol, result_text, spaced_json
 from tui_host.llm.tool_names import tool_meant
 
 _FUNCTION = re.compile(r"<function=([^>\s]+)\s*>(.*?)(?:</function>)?\s*", re.DOTALL)
@@ -55,36 +54,25 @@ def _function_call(text: str, tools: Sequence[ToolSpec]) -> Found:
         if mapping(schemas.get(name.strip())).get("type") != "string":
             with suppress(ValueError, RecursionError):
                 arguments[name.strip()] = read_json(value)
-    return ReadCall(name=function[1], arguments=_json(arguments))
+    return ReadCall(name=function[1], arguments=spaced_json(arguments))
 
 
 class Hermes(TextProtocol):
     """Calls as JSON between tags, several at once."""
 
     name = "hermes"
+    tool_form = (
+        '{"type": "function", "function": {"name": %(quoted)s, "description": %(quoted_description)s, '
+        '"parameters": %(schema)s}}'
+    )
+    list_form = ("<tools>\n", "\n", "\n</tools>")
+    call_form = '<tool_call>\n{"name": %(quoted)s, "arguments": %(given)s}\n</tool_call>'
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
     grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, results="tool_response")
 
     @override
-    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        described: list[JSON] = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.schema} for tool in tools
-        ]
-        listed = (_json({"type": "function", "function": function}) for function in described)
-        return "<tools>\n" + "\n".join(listed) + "\n</tools>"
-
-    @override
-    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        arguments = call.arguments.strip() or "{}"
-        return f'<tool_call>\n{{"name": {_json(call.name)}, "arguments": {arguments}}}\n</tool_call>'
-
-    @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         # The tool's name tells parallel calls apart.
-        before = f'<tool_response>\n{{"name": {_json(result.call.name)}, "content": '
-        return before, _json(result_text(result)), "}\n</tool_response>"
-
-
-def _json(value: JSON) -> str:
-    return json.dumps(value, ensure_ascii=False)
+        before = f'<tool_response>\n{{"name": {spaced_json(result.call.name)}, "content": '
+        return before, spaced_json(result_text(result)), "}\n</tool_response>"

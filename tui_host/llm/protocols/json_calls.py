@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import Node, spans
-from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.grammar import (
     CUT,
     BrokenCall,
@@ -30,7 +30,7 @@ from tui_host.llm.protocols.grammar import (
     parameters,
     read_call,
 )
-from tui_host.llm.protocols.text_protocol import TextProtocol, result_text
+from tui_host.llm.protocols.text_protocol import TextProtocol
 from tui_host.llm.tool_names import tool_meant
 
 _SPELLINGS = (("tool", "arguments"), ("function", "parameters"), ("name", "arguments"))
@@ -87,9 +87,9 @@ class JsonCalls(TextProtocol):
     """An answer is a call if it is a JSON object and nothing else."""
 
     name = "json"
-    keys: tuple[str, str] = _SPELLINGS[0]
+    call_form = '{"tool": %(ascii)s, "arguments": %(given)s}'
+    result_form = ("Tool %(kind)s for %(name)s:\n", "")
     between: str = "\n\n"
-    given: str = keys[1]
     grammar: Syntax = Syntax(signs=re.compile(r"(?P<call>\{|\[\s*\{)"), begins=re.compile(r"\[\s*"), parse=_parse)
 
     @override
@@ -105,20 +105,10 @@ class JsonCalls(TextProtocol):
             described.append("\n".join(lines))
         return "\n\n".join(described)
 
-    @override
-    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        name, arguments = self.keys
-        return f'{{"{name}": {json.dumps(call.name)}, "{arguments}": {call.arguments.strip() or "{}"}}}'
-
-    @override
-    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
-        kind = "error" if result.is_error else "result"
-        return f"Tool {kind} for {result.call.name}:\n", result_text(result), ""
-
 
 class FunctionCalls(JsonCalls):
     """Like `json`, with the keys that tutorials use."""
 
     name = "function"
-    keys: tuple[str, str] = _SPELLINGS[1]
-    given: str = keys[1]
+    call_form = '{"function": %(ascii)s, "parameters": %(given)s}'
+    given: str = "parameters"

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import ToolCall, ToolResult, ToolSpec
+from tui_host.llm.messages import ToolResult, ToolSpec
 from tui_host.llm.protocols.grammar import (
     CUT,
     BrokenCall,
@@ -135,21 +135,12 @@ class React(TextProtocol):
     """An answer holds one action, and an observation follows each."""
 
     name = "react"
+    tool_form = "- %(name)s: %(description)s Input schema: %(schema)s"
+    call_form = "Action: %(name)s\nAction Input: %(given)s"
     stops: tuple[str, ...] = ("\nObservation:",)
     thought_tags = frozenset(("Thought", "thought", "THOUGHT", "思考"))  # a ReAct prompt holds them all
     given: str = "input"
     grammar: Syntax = Syntax(signs=_SIGNS, begins=_BEGINS, parse=_parse)
-
-    @override
-    def tool_list(self, tools: Sequence[ToolSpec]) -> str:
-        return "\n".join(
-            f"- {tool.name}: {tool.description} Input schema: {json.dumps(tool.schema, ensure_ascii=False)}"
-            for tool in tools
-        )
-
-    @override
-    def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
-        return f"Action: {call.name}\nAction Input: {call.arguments.strip() or '{}'}"
 
     @override
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:

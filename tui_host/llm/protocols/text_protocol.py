@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,9 +17,10 @@ from tui_host.llm.messages import Image, Message, Part, Text, Thinking, ToolCall
 from tui_host.llm.protocols.grammar import Syntax
 from tui_host.llm.protocols.reader import HeldReader
 from tui_host.llm.protocols.tool_protocol import Prepared, Source, TextPlace, ToolProtocol, answered
-from tui_host.llm.request_writing import Tools, text_of
+from tui_host.llm.request_writing import Tools, json_text, text_of
 
 TOOLS, INSTRUCTIONS = "{tools}", "{instructions}"
+spaced_json = json.JSONEncoder(ensure_ascii=False).encode
 # A section of a prompt that is used only if there are resources to read.
 RESOURCES = re.compile(r"\{resources\}\n?(.*?)\{/resources\}\n?", re.DOTALL)
 
@@ -45,10 +45,16 @@ class Wording:
             )
 
 
-class TextProtocol(ToolProtocol, ABC):
+class TextProtocol(ToolProtocol):
     """A tool protocol of plain text; its prompt has the placeholders `{tools}` and `{instructions}`."""
 
     grammar: Syntax
+    # The forms of a tool in the prompt's list, of a call, and of what stands before and behind a result, to fill in:
+    # `name`, `schema`, `given` (arguments) and so on, or as JSON `quoted`. What is around and between the listed tools.
+    tool_form: str = ""
+    list_form: tuple[str, str, str] = ("", "\n", "")
+    call_form: str = ""
+    result_form: tuple[str, str] = ("", "")
     stops: tuple[str, ...] = ()
     # The tags of thinking that the imitated host sends back, and in which form: `line` has no white space behind it.
     thought_tags: Collection[str] = ()
@@ -58,17 +64,29 @@ class TextProtocol(ToolProtocol, ABC):
     given: str = "arguments"  # the word for a call's arguments
     any_name: str = "NAME"
 
-    @abstractmethod
     def tool_list(self, tools: Sequence[ToolSpec]) -> str:
         """Return the prompt's list of tools."""
+        first, between, last = self.list_form
+        listed: list[str] = []
+        for tool in tools:
+            quoted = {"quoted": spaced_json(tool.name), "quoted_description": spaced_json(tool.description)}
+            compact = json_text(tool.schema)
+            schemas = {"schema": spaced_json(tool.schema), "compact_schema": compact}
+            listed.append(self.tool_form % {"name": tool.name, "description": tool.description, **quoted, **schemas})
+        return f"{first}{between.join(listed)}{last}"
 
-    @abstractmethod
     def write(self, call: ToolCall, tools: Sequence[ToolSpec]) -> str:
         """Write a call in the protocol's grammar."""
+        del tools
+        names = {"name": call.name, "quoted": spaced_json(call.name), "ascii": json.dumps(call.name)}
+        return self.call_form % {**names, "written": call.arguments, "given": call.arguments.strip() or "{}"}
 
-    @abstractmethod
     def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
         """Return a result's text, between the text before it and the text behind it."""
+        del tools
+        before, behind = self.result_form
+        kind = "error" if result.is_error else "result"
+        return before % {"name": result.call.name, "kind": kind}, result_text(result), behind
 
     def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """Write the user's words; `before` is None for the first message."""
@@ -122,7 +140,7 @@ class TextProtocol(ToolProtocol, ABC):
         name, named = (self.any_name, ()) if tool is None else (tool.name, (tool,))
         form = self.write(ToolCall(id="", wire_id="", name=name, arguments='{"key": "value"}'), named)
         if tool is not None:
-            form += f"\n\nwith {self.given} by this schema: {json.dumps(tool.schema, ensure_ascii=False)}"
+            form += f"\n\nwith {self.given} by this schema: {spaced_json(tool.schema)}"
         return f"{super().correction(list(dict.fromkeys(reasons)), tools)} The exact form is:\n\n{form}"
 
     def _system(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> Wording:
