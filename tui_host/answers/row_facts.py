@@ -11,7 +11,7 @@ from tui_host.capture.http.exchange_end import EMPTY
 from tui_host.capture.ladder.row import Row
 from tui_host.capture.ladder.row_filter import WantedTexts
 from tui_host.capture.short_units import short_size
-from tui_host.llm.exchange_summary import ResponseWords, list_words, request_words
+from tui_host.llm.exchange_summary import ResponseWords, request_words
 from tui_host.llm.outline import estimate_tokens
 
 _LARGEST_DESCRIBED = 4 << 20  # bytes of a body that is read for its words; a filter reads larger ones too
@@ -52,7 +52,8 @@ def row_facts(wires: Wires, row: Row, wanted: WantedTexts | None = None) -> RowF
     if dialect is None:
         return RowFacts(texts=texts)
     if row.method == "GET" and row.status < 400:  # nobody asks a model so
-        return RowFacts(words=list_words(data, dialect), texts=texts)
+        count = len(dialect.models(data))
+        return RowFacts(words=f"{count} model{'s' * (count > 1)}" if count else "", texts=texts)
     head = head_of(wires, row)
     headers = () if head is None else head.headers
     answer = ResponseWords(dialect, status=row.status, headers=headers, names=wires.names(row), hide=wires.hide)

@@ -148,12 +148,6 @@ def said_words(fold: Fold, hide: Callable[[str], str] = str, most: int = _MOST) 
     return f"{quoted}{ending}" if fold.text else f"thinks {quoted}{ending}"
 
 
-def list_words(body: bytes, dialect: Dialect) -> str:
-    """Return «12 models» for a list of models, empty for other bodies."""
-    names = dialect.models(body)
-    return _counted(len(names), "model") if names else ""
-
-
 def _counted(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 

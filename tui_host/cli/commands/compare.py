@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
@@ -30,6 +30,22 @@ if TYPE_CHECKING:
     from tui_host.settings.schema import Settings
 
 _Figure: TypeAlias = Callable[[ComparedRun], float | None]
+_SECONDS, _SIZE, _TOKENS, _PLAIN = "{:.2f} s".format, "{:,} B".format, "{:,} tok".format, "{:,}".format
+_FIGURES: Mapping[str, tuple[_Figure, Callable[[float], str]]] = {
+    "requests": (lambda run: run.figures.requests, _PLAIN),
+    "steps": (lambda run: run.result.steps, _PLAIN),
+    "sent": (lambda run: run.figures.bill.size, _SIZE),
+    "input": (lambda run: run.result.tokens("input_total"), _TOKENS),
+    "received": (lambda run: run.figures.received, _SIZE),
+    "output": (lambda run: run.result.tokens("output_total"), _TOKENS),
+    "tools": (lambda run: sum(tool.size for tool in run.figures.bill.tools), _SIZE),
+    "injected": (lambda run: sum(run.figures.bill.put_in.values()), _SIZE),
+    "by your prices": (lambda run: run.figures.bill.cost, money),
+    "left out": (lambda run: run.figures.cut or None, _SIZE),
+    "time": (lambda run: run.figures.seconds, _SECONDS),
+    "of it, model": (lambda run: run.figures.model_seconds, _SECONDS),
+}
+"""The figures of a column, in the order of their lines, each with its form."""
 _ARGUMENT_CHARACTERS = 300
 
 
@@ -135,32 +151,15 @@ class _CompareRun:
 
 
 def _figures(runs: Sequence[ComparedRun]) -> dict[str, str]:
-    spread = partial(_spread, runs)
-    seconds, size, tokens = "{:.2f} s".format, "{:,} B".format, "{:,} tok".format
-    return {
-        "ended": _counted(run.result.stop for run in runs).replace("\n", ", "),
-        "requests": spread(lambda run: run.figures.requests),
-        "steps": spread(lambda run: run.result.steps),
-        "sent": spread(lambda run: run.figures.bill.size, size),
-        "input": spread(lambda run: run.result.tokens("input_total"), tokens),
-        "received": spread(lambda run: run.figures.received, size),
-        "output": spread(lambda run: run.result.tokens("output_total"), tokens),
-        "tools": spread(lambda run: sum(tool.size for tool in run.figures.bill.tools), size),
-        "injected": spread(lambda run: sum(run.figures.bill.put_in.values()), size),
-        "by your prices": spread(lambda run: run.figures.bill.cost, money),
-        "left out": spread(lambda run: run.figures.cut or None, size),
-        "time": spread(lambda run: run.figures.seconds, seconds),
-        "of it, model": spread(lambda run: run.figures.model_seconds, seconds),
-    }
-
-
-def _spread(runs: Sequence[ComparedRun], figure: _Figure, form: Callable[[float], str] = "{:,}".format) -> str:
-    """Format the lower median of a figure with its extremes, or the only value; empty if no run has one."""
-    values = sorted(value for run in runs if (value := figure(run)) is not None)
-    if not values:
-        return ""
-    least, middle, most = (form(value) for value in (values[0], values[(len(values) - 1) // 2], values[-1]))
-    return middle if least == most else f"{middle} ({least} to {most})"
+    """Return the lower median of each figure with its extremes, or the only value; empty where no run has one."""
+    figures = {"ended": _counted(run.result.stop for run in runs).replace("\n", ", ")}
+    for name, (figure, form) in _FIGURES.items():
+        values = sorted(value for run in runs if (value := figure(run)) is not None)
+        figures[name] = ""
+        if values:
+            least, middle, most = (form(value) for value in (values[0], values[(len(values) - 1) // 2], values[-1]))
+            figures[name] = middle if least == most else f"{middle} ({least} to {most})"
+    return figures
 
 
 def _texts(runs: Sequence[ComparedRun]) -> dict[str, str]:

@@ -7,6 +7,9 @@ from typing import TypeGuard
 
 from tui_host.errors import JSON
 
+compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""Formats a value as JSON without spaces, without escaping characters."""
+
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:
     """Whether a value is a JSON object."""
@@ -24,11 +27,6 @@ def parsed_object(text: str) -> dict[str, JSON] | None:
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def compact(value: object) -> str:
-    """Format a value as JSON without spaces, without escaping characters."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def json_line(value: JSON) -> bytes:

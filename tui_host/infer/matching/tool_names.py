@@ -43,7 +43,17 @@ def tools_named(name: str, tools: Iterable[Tool], offered: Sequence[str] = ()) -
     """Return the tools that a model's name for one may stand for: the longest tool name in it counts, and then the longest server name."""
     rests = {tool: rest for tool in tools if (rest := _rest(name, tool[1])) is not None}
     if not rests:
-        return _shortened(name, tools)
+        # Those whose full names are most like a name that was cut.
+        squeezed, alike = _squeezed(name).removeprefix("mcp"), dict[Tool, int]()
+        for tool in tools if len(name) >= _LIMIT else ():
+            for whole in (_squeezed("".join(tool)), _squeezed(tool[0][:_SERVER] + tool[1])):
+                # How many characters are the same at the beginning and the end.
+                pairs = ((squeezed, whole), (squeezed[::-1], whole[::-1]))
+                front, back = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - these are no paths
+                length = front + back * (back >= _ALIKE)
+                alike[tool] = max(alike.get(tool, 0), length * (front >= _ALIKE))
+        most = max(alike.values(), default=0)
+        return frozenset(tool for tool, length in alike.items() if length == most >= _ALIKE)
     longest = max(len(_squeezed(tool)) for _, tool in rests)
     shared = {tool: _shared(tool[0], rest) for tool, rest in rests.items() if len(_squeezed(tool[1])) == longest}
     most = max(shared.values())
@@ -84,23 +94,6 @@ def _shared(server: str, rest: str) -> int:
     if own and own in there:
         return len(own)
     return _SERVER if len(own) > _SERVER and own[:_SERVER] in there else 0
-
-
-def _shortened(name: str, tools: Iterable[Tool]) -> frozenset[Tool]:
-    """Return the tools whose full names are most like a name that was cut."""
-    if len(name) < _LIMIT:
-        return frozenset()
-    squeezed = _squeezed(name).removeprefix("mcp")
-    wholes = {tool: (_squeezed("".join(tool)), _squeezed(tool[0][:_SERVER] + tool[1])) for tool in tools}
-    shared: dict[Tool, int] = {}
-    for tool, own in wholes.items():
-        for whole in own:  # how many characters are the same at the beginning and the end
-            pairs = ((squeezed, whole), (squeezed[::-1], whole[::-1]))
-            front, back = (len(commonprefix(pair)) for pair in pairs)  # noqa: RUF071 - these are no paths
-            length = front + back * (back >= _ALIKE)
-            shared[tool] = max(shared.get(tool, 0), length * (front >= _ALIKE))
-    most = max(shared.values(), default=0)
-    return frozenset(tool for tool, length in shared.items() if length == most >= _ALIKE)
 
 
 def _squeezed(name: str) -> str:

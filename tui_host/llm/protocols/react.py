@@ -83,8 +83,16 @@ def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bo
         value = given.strip().strip("`").removeprefix("json").strip()
         return _plain_call(name, value, tools) or read_call(name, value, tools)
     whole, called = _VALUE.match(name), _CALLED.fullmatch(name)
-    if whole is not None:
-        return _object_action(name[whole.end() :], tools)
+    if whole is not None:  # an object that holds name and input, as LangChain teaches it
+        action: dict[str, JSON] = json.loads(read_arguments(name[whole.end() :], "what follows Action: is"))
+        name = next((said for key in ("action", "name", "tool") if isinstance(said := action.get(key), str)), "")
+        keys = ("action_input", "arguments", "input", "parameters")
+        inside: JSON = next((found for key in keys if (found := action.get(key)) is not None), None) or {}
+        if isinstance(inside, str) and (plain := _plain_call(name, inside, tools)):
+            return plain
+        if not name or not isinstance(inside, dict):
+            raise BrokenCall('the object behind Action: needs "action" and "action_input", an object')
+        return ReadCall(name=name, arguments=json.dumps(inside, ensure_ascii=False))
     if called is None and " " in name:
         return None
     if called is None:
@@ -98,19 +106,6 @@ def _read(name: str, given: str | None, tools: Sequence[ToolSpec], *, is_cut: bo
             arguments |= {value.arg: _literal(value.value) for value in tree.keywords if value.arg}
             return ReadCall(name=name, arguments=json.dumps(arguments, ensure_ascii=False, allow_nan=False))
     raise BrokenCall(f"{name}: the arguments of {name}(…) are no plain values; write Action Input: with JSON")
-
-
-def _object_action(text: str, tools: Sequence[ToolSpec]) -> ReadCall:
-    """Read an action written as an object that holds name and input, as LangChain teaches it."""
-    value: dict[str, JSON] = json.loads(read_arguments(text, "what follows Action: is"))
-    name = next((said for key in ("action", "name", "tool") if isinstance(said := value.get(key), str)), "")
-    keys = ("action_input", "arguments", "input", "parameters")
-    given: JSON = next((found for key in keys if (found := value.get(key)) is not None), None) or {}
-    if isinstance(given, str) and (plain := _plain_call(name, given, tools)):
-        return plain
-    if not name or not isinstance(given, dict):
-        raise BrokenCall('the object behind Action: needs "action" and "action_input", an object')
-    return ReadCall(name=name, arguments=json.dumps(given, ensure_ascii=False))
 
 
 def _plain_call(name: str, text: str, tools: Sequence[ToolSpec]) -> ReadCall | None:

@@ -1,11 +1,10 @@
-"""The tool protocols in plain text, on the model's side: finds tools in a prompt, writes calls, reads calls and results.
+"""The tool protocols in plain text, on the model's side: finds tools in a prompt, reads calls and results, forms of calls.
 
 Only the forms of this program's own prompts, of Cline and of Cherry Studio are known. Each protocol is a row of patterns.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 
@@ -34,11 +33,6 @@ class Grammar:
             return tuple(head["name"] for head in heads)
         # Cline lists the tools of each server below its name.
         return tuple(f"{_SERVER.findall(prompt[: head.start()])[-1]}__{head['name']}" for head in heads)
-
-    def write(self, call: DemoCall) -> str:
-        server, _, tool = call.name.partition("__")
-        values = {"name": call.name, "quoted": json.dumps(call.name), "server": server, "tool": tool}
-        return self.call % {**values, "arguments": call.arguments}
 
     def read(self, text: str) -> list[DemoCall]:
         """Find the calls in an answer of the model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -74,7 +75,12 @@ def _from_user(message: DemoMessage, grammar: Grammar, ids: list[str]) -> Iterat
 
 def _written(plan: Plan, grammar: Grammar, thought: str) -> str:
     """Write an answer in the form of the protocol: its calls after the text and the thinking, or what ends the turn."""
-    text, calls = plan.text, "\n".join(grammar.write(call) for call in plan.calls)
+    written: list[str] = []
+    for call in plan.calls:
+        server, _, tool = call.name.partition("__")
+        names = {"name": call.name, "quoted": json.dumps(call.name), "server": server, "tool": tool}
+        written.append(grammar.call % {**names, "arguments": call.arguments})
+    text, calls = plan.text, "\n".join(written)
     if grammar is REACT:
         said = thought or "I have the answer."
         if calls:
