@@ -1,4 +1,4 @@
-"""The tool protocols in plain text, on the model's side: finds tools in a prompt, reads calls and results, forms of calls.
+"""The tool protocols in plain text, on the model's side: finds tools in a prompt, reads calls and results; how a call is written.
 
 Only the forms of this program's own prompts, of Cline and of Cherry Studio are known. Each protocol is a row of patterns.
 """
