@@ -146,7 +146,7 @@ class Running:
         new.profile = settings.profile
         self.main.show_session(new.new())
         while self.main.arrangement != "both":
-            self.main.next_arrangement()
+            self.main.action_arrange()
         self.prompt.focus()
         await self.until(lambda: self.focused is self.prompt)
 

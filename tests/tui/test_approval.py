@@ -112,7 +112,7 @@ async def asking(
         app.host.redactor.add((name, value))
     await app.pilot.resize_terminal(*size)
     while app.main.arrangement != "chat":
-        app.main.next_arrangement()
+        app.main.action_arrange()
     app.session.questions[:] = questions
     asked = Asking(app, questions)
     try:
@@ -421,7 +421,7 @@ async def test_an_edit_is_shown_as_it_will_be_sent_and_asked_again(app: Running)
 
 async def test_a_value_that_stands_in_an_earlier_result_says_so(app: Running) -> None:
     while app.main.arrangement != "chat":
-        app.main.next_arrangement()
+        app.main.action_arrange()
     await app.send("what is (6 × 5 + 7) / 2? use the tools", app.asks)
     assert "←" not in app.text
     await app.decide("y")

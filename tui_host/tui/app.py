@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar
@@ -26,7 +27,7 @@ from tui_host.errors import TuiHostError
 from tui_host.settings.key_names import PLACES
 from tui_host.tui import clipboard, textual_private
 from tui_host.tui.alerts import Alerts
-from tui_host.tui.exit_filter import ExitFilter
+from tui_host.tui.exit_filter import ASCII, ExitFilter
 from tui_host.tui.keys import ACTIONS, Key, bound, choose, key_of, keys_of, kinds_at
 from tui_host.tui.late_loading import load_the_rest
 from tui_host.tui.palette import Palette
@@ -91,7 +92,7 @@ class TuiHost(App[int]):
         chosen = host.settings.ui.ascii
         self.is_ascii: bool = chosen or (chosen is None and wide)  # for terminals that draw some characters too wide
         self._early_keys: list[events.Key | events.Paste] | None = []
-        self._exit_filter = ExitFilter(is_ascii=self.is_ascii)
+        self._exit_filter = ExitFilter(ASCII if self.is_ascii else {})
         chosen_theme = host.settings.ui.theme or "auto"
         self._is_theme_open = chosen_theme == "auto"  # until the terminal has told its ground
         self._saved_theme: str = THEME if self._is_theme_open else chosen_theme
@@ -332,7 +333,7 @@ class TuiHost(App[int]):
         """Return one filter: Textual's own, then the exit filter that keeps control characters from the terminal."""
         filters = tuple(super().get_line_filters())
         if filters != self._exit_filter.others:
-            self._exit_filter = ExitFilter(filters, is_ascii=self.is_ascii)
+            self._exit_filter = replace(self._exit_filter, others=filters)
         return [self._exit_filter]
 
     @override
@@ -397,7 +398,7 @@ class TuiHost(App[int]):
             open_prompt(self.main, prompt)
         for key, pane in self._pane_keys():
             if key.command == name:
-                self.call_later(partial(self.action_in_pane, pane, key.action, shows=True))
+                self.call_later(partial(self.action_on_main, key.action, pane, shows=True))
 
     def action_command(self, name: str) -> None:
         self.post_message(Prompt.Command(name))
@@ -464,7 +465,7 @@ class TuiHost(App[int]):
             self.is_lent = True
             try:
                 text = prompt.marks.whole(prompt.text)
-                prompt.write(await edited(self, self.host.guard, self.host.settings.environment, text))
+                prompt.put(await edited(self, self.host.guard, self.host.settings.environment, text), can_undo=True)
             except TuiHostError as error:
                 self.notify(line(f"Not edited: {error}.", 300), severity="warning", markup=False, timeout=8)
             finally:
@@ -476,7 +477,7 @@ class TuiHost(App[int]):
         main = self.to_main()
         prompt = main.prompt
         if by_key and main.overlay is not None and main.overlay.login is not None:
-            main.show_login()
+            main.action_login()
         elif not self.is_lent:
             self.run_worker(edit(), group="editor", exclusive=True)
 
@@ -522,17 +523,13 @@ class TuiHost(App[int]):
     def action_stop(self) -> None:
         self.host.turns.stop(self.session)
 
-    def action_on_main(self, method: str) -> None:
-        """Close whatever covers the main screen, and call a method of it."""
-        getattr(self.to_main(), method)()
-
-    async def action_in_pane(self, name: str, action: str, *, shows: bool = False) -> None:
-        """Close whatever covers the main screen, and do in chat or inspector what a key does there; `shows` the pane first."""
+    async def action_on_main(self, action: str, pane: str = "", *, shows: bool = False) -> None:
+        """Close whatever covers the main screen, and do what a key does on it, or in a pane of it, which `shows` first."""
         main = self.to_main()
-        for pane in main.query(name):
-            if shows and not pane.region:
-                main.next_arrangement()
-            await self.run_action(action, pane)
+        for node in main.query(pane) if pane else (main,):
+            if shows and not node.region:
+                main.action_arrange()
+            await self.run_action(action, node)
 
     def action_copy(self) -> None:
         """Copy the text that the focused view, or its nearest ancestor, has to copy; else what the chat has."""

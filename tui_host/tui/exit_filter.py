@@ -7,7 +7,8 @@ have no width, so removing them keeps a line's width.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -22,7 +23,7 @@ ACTING = re.compile(
     "\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 
-_ASCII = {
+ASCII = {
     **dict.fromkeys(range(0x2500, 0x2580), "+"),  # corners and crossings of lines and borders
     **dict.fromkeys(map(ord, "─━┄┅┈┉╌╍═╴╶╸╺╼╾–▪"), "-"),
     **dict.fromkeys(map(ord, "│┃┆┇┊┋╎╏║╵╷╹╻╽╿▌▍▎▏▐▕█"), "|"),
@@ -32,13 +33,15 @@ _ASCII = {
 """ASCII for the marks that terminals of East Asia may draw two cells wide; one cell for one cell."""
 
 
+@dataclass(eq=False)
 class ExitFilter(LineFilter):
-    """Removes control, bidi and invisible characters, and every hyperlink; draws marks in ASCII if asked to."""
+    """Removes control, bidi and invisible characters, and every hyperlink; draws `marks` as they say."""
 
-    def __init__(self, others: Sequence[LineFilter] = (), *, is_ascii: bool = False) -> None:
-        super().__init__()
-        self.others = tuple(others)  # applied before: Textual keeps a copy of each line for each filter, so it has one
-        self.marks = _ASCII if is_ascii else dict[int, str]()
+    marks: Mapping[int, str] = field(default_factory=dict[int, str])
+    others: tuple[
+        LineFilter, ...
+    ] = ()  # applied before: Textual keeps a copy of each line for each filter, so it has one
+    enabled: bool = True
 
     @override
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:

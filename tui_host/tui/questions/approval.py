@@ -49,12 +49,12 @@ class Approval(QuestionPanel):
     DECIDING = frozenset(PLACES["approval"].keys() - {"raw", "about"} | {"escape"})
     BINDINGS: ClassVar[list[BindingType]] = [
         bound("approve", "approve('approve')", "once", display="y/a", tooltip="approve it, once shown to its end"),
-        bound("edit_arguments", "edit", "edit", tooltip="edit the arguments, then approve"),
+        bound("edit_arguments", "write(True)", "edit", tooltip="edit the arguments, then approve"),
         bound("approve_tool", "approve('approve_tool')", "this tool", tooltip="twice: approve it in this session"),
         bound("approve_for_good", "approve('approve_for_good')", tooltip="then: for good, by a rule in rules.toml"),
         bound("approve_all", "approve('approve_all')", "all of these", tooltip="approve all, once shown to their ends"),
         bound("reject", "no", "no", tooltip="reject"),
-        bound("reject_because", "reason", "no, because…", tooltip="reject with a reason that the model is told"),
+        bound("reject_because", "write(False)", "no, because…", tooltip="reject with a reason that the model is told"),
         Binding("escape", "back", "stop the turn", key_display="esc esc", tooltip="reject, stop the turn, or go back"),
         Binding("tab", "", "look", tooltip="look around in the inspector, and back; no key decides there"),
         Binding("left", "step(-1)", "other calls", tooltip="go to the call before or after, where several wait"),
@@ -351,32 +351,28 @@ class Approval(QuestionPanel):
 
     # Writing.
 
-    def action_reason(self) -> None:
-        self._write(self._reason, "", "Why not? The model will read this.")
-
-    def action_edit(self) -> None:
-        arguments = self._key_of(self.current)[1].decode()
-        if self._mask.found(arguments):
+    def action_write(self, edits: bool) -> None:
+        """Let the person edit the arguments, or write why they reject the call."""
+        arguments, field, text = self._key_of(self.current)[1].decode(), self._reason, ""
+        if edits and self._mask.found(arguments):
             key = key_of("reject_because")
             told = f"The arguments hold a secret of yours, so they are not edited: {key} rejects with a reason."
             self._turn_to(self.current, told)
             return
-        text = pretty(json.loads(arguments))
-        if visible(text) != text:  # as JSON escapes, which are equal in value
-            text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
-        self._write(self._edit, text)
-        if value := re.search(r'": "?', text):
-            before = text[: value.end()]
-            self._edit.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
-
-    def _write(self, field: TextField, text: str, words: str = "") -> None:
+        if edits:
+            field, text = self._edit, pretty(json.loads(arguments))
+            if visible(text) != text:  # as JSON escapes, which are equal in value
+                text = "".join(part if visible(part) == part else json.dumps(part)[1:-1] for part in text)
         self.first_field = field
-        self.say(words)
+        self.say("" if edits else "Why not? The model will read this.")
         self.look_again()  # the field has the focus only later: what was typed behind the key decides nothing
         field.add_class("-written")
         field.load_text(text)
         field.focus()
         self._draw()
+        if value := re.search(r'": "?', text):
+            before = text[: value.end()]
+            field.move_cursor((before.count("\n"), len(before) - before.rfind("\n") - 1))
 
     def on_finished(self, event: Finished) -> None:
         event.stop()

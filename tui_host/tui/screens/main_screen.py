@@ -170,7 +170,7 @@ class MainScreen(Screen[None]):
         self.set_interval(DRAFT_SECONDS, self.submissions.keep_draft)
         self.look()
         self.prompt.refresh()  # it takes the terminal's cursor back: the mounted filter has set it, as fields of Textual do
-        if not self.shows_chat:
+        if self.arrangement == "inspector":
             self._focus()
 
     @property
@@ -197,7 +197,7 @@ class MainScreen(Screen[None]):
             self._transcript.show(session.conversation)
         self._draw_at = 0.0  # it is drawn before its records are read
         self.look()
-        if self.question is None and self.shows_chat:
+        if self.question is None and self.arrangement != "inspector":
             self.set_focus(self.prompt)
 
     def revisions(self) -> tuple[object, ...] | None:
@@ -279,7 +279,7 @@ class MainScreen(Screen[None]):
             asked = f"{waits} call{'s' * (waits > 1)} to decide"
         elif not asked and session is not None and session.activity.waits == "you":
             asked = "Continue, or stop?"
-        alert = f"{asked} ({key_of('inspector')})" if asked and not self.shows_chat else ""
+        alert = f"{asked} ({key_of('inspector')})" if asked and self.arrangement == "inspector" else ""
         if session is not None and session.activity.waits == "you" and session.waited >= WAITING_SECONDS:
             alert = f"{alert or 'waiting for you'} since {status.clock_words(session)}"
         state = (*status.header_state(host, session), width, alert, foreign, self.submissions.place)
@@ -290,7 +290,7 @@ class MainScreen(Screen[None]):
             self._header.tooltip = Content(failures) if failures else None
             self._header.say(status.header(host, session, width, alert, foreign, self.submissions.place))
         self._look_at_status(width)
-        question = self.question if self.shows_chat else None
+        question = self.question if self.arrangement != "inspector" else None
         self._status.display = question is None or self.size.height >= LOW  # else the room is the question's
         asked_keys = status.asked_keys(width, self.size.height, () if question is None else tuple(question.keys()))
         self._keys.styles.height = asked_keys.plain.count("\n") + 1  # looking around in the inspector moves nothing
@@ -388,10 +388,10 @@ class MainScreen(Screen[None]):
             self.prompt.put(self.submissions.session.draft)
         elif self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
-        elif self.shows_chat:
+        elif self.arrangement != "inspector":
             self._focus()
         else:
-            self.next_arrangement()
+            self.action_arrange()
 
     @property
     def question(self) -> Approval | AskPanel | None:
@@ -401,7 +401,7 @@ class MainScreen(Screen[None]):
         if self.question is not None:
             self.question.look_again()
 
-    def show_login(self) -> None:
+    def action_login(self) -> None:
         """Show the login that a server waits for, or say that none does."""
         if self.overlay is not None and self.overlay.login is not None:
             self.overlay.login.is_wanted = True
@@ -409,25 +409,21 @@ class MainScreen(Screen[None]):
             self.notify("No server waits for a login.", markup=False, timeout=4)
         self.look()
 
-    @property
-    def shows_chat(self) -> bool:
-        return self.arrangement != "inspector"
-
-    def next_arrangement(self) -> None:
+    def action_arrange(self) -> None:
         following = NEXT[self.arrangement]
         self._arrange("inspector" if self._is_narrow and following == "both" else following)
         self._focus()
 
     def _focus(self) -> None:
         """Give the focus to the question or the prompt, in the inspector alone to its list: the next key may be waiting."""
-        if not self.shows_chat:
+        if self.arrangement == "inspector":
             self.set_focus(None if self._inspector is None else self._inspector.ladder)
         else:
             self.set_focus(self.prompt if self.question is None else self.question.first_field)
 
     def action_zoom(self) -> None:
         if self._is_narrow:
-            self.next_arrangement()
+            self.action_arrange()
         else:
             self._arrange("both" if self.arrangement == "inspector" else "inspector")
 
@@ -464,12 +460,12 @@ class MainScreen(Screen[None]):
             self._inspector.ladder.is_at_first = True
             self._inspector.close_filter(text)
             if self.arrangement == "chat":
-                self.next_arrangement()
+                self.action_arrange()
             self.set_focus(self._inspector.ladder)
 
     def show_details(self) -> None:
         if self.arrangement == "chat":
-            self.next_arrangement()
+            self.action_arrange()
         if self._inspector is not None:
             self.set_focus(self._inspector.details[0].view)
 

@@ -39,7 +39,9 @@ class PromptScreen(PageScreen):
     ]
 
     def __init__(self, main: MainScreen, prompt: OfferedPrompt, values: Mapping[str, JSON]) -> None:
-        super().__init__(form_of(prompt.server, prompt).title, body=[PageLines()])
+        self._view = PageLines()
+        self.look = self._view.advance  # called at the screen's rate
+        super().__init__(form_of(prompt.server, prompt).title, body=[self._view])
         self._main, self._prompt, self._values = main, prompt, {name: str(value) for name, value in values.items()}
         self._filled: Opening | None = None
 
@@ -67,12 +69,9 @@ class PromptScreen(PageScreen):
         for item, message, role in zip(filled.opened, messages, sent_roles(messages), strict=True):
             sent = "" if message.role == role else f", sent as {role}: no API takes these words from the model here"
             blocks.append(f"[{message.role}, from {item.origin}{sent}]\n{item.text}")
-        self.query_one(PageLines).show(TextPage("prompt", self._main.host.mask("\n\n".join(blocks)), form="plain"))
+        self._view.show(TextPage("prompt", self._main.host.mask("\n\n".join(blocks)), form="plain"))
         what = f"{count} message{'s' * (count != 1)}, {size_words(size)}, from {prompt.server} to {session.model}"
         self.note(f"{what}. enter sends them, escape sends nothing.{warning}")
-
-    def look(self) -> None:
-        self.query_one(PageLines).advance()
 
     def action_send(self) -> None:
         if self._filled is not None and self._main.submissions.may_send():

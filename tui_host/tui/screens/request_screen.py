@@ -80,8 +80,12 @@ class RequestScreen(PageScreen):
 
     def __init__(self, main: MainScreen) -> None:
         self._detail = Detail(empty="Nothing yet.", id="request-detail")
+        self.look = self._detail.sync  # called at the screen's rate
         super().__init__(body=[self._detail])
-        self._host, self._session, self._wires = main.host, main.submissions.asked_in(), main.source
+        self._host, self._session, self._wires = main.host, main.submissions.session, main.source
+        if edited := main.submissions.edited:  # what is edited is asked in a branch: here one to look at
+            self._session = self._host.sessions.branch(self._session, edited - 1)
+            self._host.sessions.leave(self._session)
         self._unsent, self._attached = main.prompt.message(), main.prompt.marks.attached(main.prompt.text)
         self._without: Without | None = None  # what is left out
         self._next: list[Without] = []  # what is left out after that
@@ -93,9 +97,6 @@ class RequestScreen(PageScreen):
             self.note("A turn is running. Its next request is built when all calls have results; look again then.")
         else:
             self.start(self._make())
-
-    def look(self) -> None:
-        self._detail.sync()
 
     async def _make(self) -> None:
         without, pool = self._without, self._host.pool

@@ -56,7 +56,7 @@ class ServersScreen(Browse):
         bound("switch_for_good", "switch(True)", "on/off, saved", tooltip="the same, also for the next start"),
         bound("instructions", "instructions", "instructions", tooltip="send its instructions to the model, or not"),
         bound("try", "try", "call, read", tooltip="request a tool, resource or prompt without a model; there: again"),
-        bound("filter", "filter", "filter", tooltip="filter tools, resources and prompts"),
+        bound("filter", "focus('Input')", "filter", tooltip="filter tools, resources and prompts"),
         Binding("tab", "app.focus_next", "details", tooltip="go to the server's sheet, and back; enter goes there too"),
     ]
     DEFAULT_CSS = """
@@ -162,9 +162,6 @@ class ServersScreen(Browse):
     def _tell(self, words: str) -> None:
         self.notify(line(self._mask(words), 300), markup=False, timeout=4)
         self.look()
-
-    def action_filter(self) -> None:
-        self.field.focus()
 
     def action_reconnect(self) -> None:
         if (server := self._server()) is not None:

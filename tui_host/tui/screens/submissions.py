@@ -139,14 +139,6 @@ class Submissions:
     def end_edit(self) -> None:
         self.edited, self._prompt.border_title = 0, ""
 
-    def asked_in(self) -> Session:
-        """Return the session in which the prompt's text would be asked: of what is edited, a branch to look at."""
-        session = self.session
-        if self.edited:
-            session = self._host.sessions.branch(session, self.edited - 1)
-            self._host.sessions.leave(session)
-        return session
-
     def ask_edited(self, text: str, attached: Sequence[Attached]) -> None:
         if self._show_branch(self.session, self.edited - 1):
             self._host.send(self.session, text, attached)

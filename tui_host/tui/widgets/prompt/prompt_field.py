@@ -74,8 +74,8 @@ class Prompt(KeysInOrder, TextArea):
         Binding("slash", "", "commands", tooltip="a command, or /server:prompt; tab completes; behind a space, text"),
         Binding("at", "", "files", tooltip="attach a file, or @server:uri, which is read when chosen; tab completes"),
         bound("again", "", tooltip="find an earlier message with what is written; again: one before; escape: back"),
-        Binding("pageup", "app.in_pane('Transcript', 'page(-1)')", tooltip="scroll the chat by a page"),
-        Binding("pagedown", "app.in_pane('Transcript', 'page(1)')"),
+        Binding("pageup", "app.on_main('page(-1)', 'Transcript')", tooltip="scroll the chat by a page"),
+        Binding("pagedown", "app.on_main('page(1)', 'Transcript')"),
         bound("clear", "clear_all", tooltip="delete everything that is written"),
         Binding("ctrl+z,ctrl+y", "", tooltip="undo and redo"),
         bound("paste", "paste", tooltip="attach the image in the clipboard, else insert what was copied here"),
@@ -150,8 +150,12 @@ class Prompt(KeysInOrder, TextArea):
         self._sent = before + self._sent
         self._recalled += len(before)
 
-    def put(self, draft: str) -> None:
+    def put(self, draft: str, *, can_undo: bool = False) -> None:
+        """Show a text in place of what stands there, which `ctrl+z` brings back if it `can_undo`."""
         self._recalled = len(self._sent)
+        if can_undo:
+            self._put((0, 0), self.document.end, self._from_elsewhere(draft))
+            return
         self.suggest(())
         self.load_text(self._from_elsewhere(draft))
         self.move_cursor(self.document.end)
@@ -165,11 +169,6 @@ class Prompt(KeysInOrder, TextArea):
                 text = text.replace(mark, name)
             self.marks.values[name] = file
         self.put(text)
-
-    def write(self, text: str) -> None:
-        """Write a text in place of what stands there; `ctrl+z` brings that back."""
-        self._recalled = len(self._sent)
-        self._put((0, 0), self.document.end, self._from_elsewhere(text))
 
     @property
     def _before_caret(self) -> str:
