@@ -33,7 +33,10 @@ class RequestWriter(ABC):
     conversation = "messages"  # the member with the conversation
     keeps_system = False  # whether system messages stand in the conversation, not in a member of their own
     around_tools = ("", "")  # what stands before and behind the list of tools
-    schema = "parameters"  # the member of a tool with its schema
+    # Of a tool: what stands before and behind its members, whether these are in one named `function`, and its schema's name.
+    around_tool: tuple[Mapping[str, JSON], Mapping[str, JSON]] = ({}, {})
+    nests_tools = False
+    schema = "parameters"
     rules = SchemaRules()
     images = _IMAGES
     most_stops = 100
@@ -113,7 +116,9 @@ class RequestWriter(ABC):
 
     def tool(self, tool: ToolSpec) -> dict[str, JSON]:
         described: dict[str, JSON] = {"description": tool.description} if tool.description else {}
-        return {"name": tool.name, **described, self.schema: adapt(tool.schema, self.rules).schema}
+        members = {"name": tool.name, **described, self.schema: adapt(tool.schema, self.rules).schema}
+        before, behind = self.around_tool
+        return {**before, **({"function": members} if self.nests_tools else members), **behind}
 
     def messages(self) -> list[JSON]:
         written: list[JSON] = []

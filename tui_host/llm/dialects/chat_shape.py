@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing_extensions import override
 
 from tui_host.errors import JSON
-from tui_host.llm.messages import Part, Text, ToolResult, ToolSpec
+from tui_host.llm.messages import Part, Text, ToolResult
 from tui_host.llm.request_writing import RequestWriter
 from tui_host.llm.tool_names import OPENAI_NAMES
 
@@ -16,12 +16,10 @@ class ChatWriter(RequestWriter):
     """Writes messages and tools; a dialect adds what the two do not share."""
 
     keeps_system = True
+    around_tool = ({"type": "function"}, {})
+    nests_tools = True
     shows_images = True  # whether a message with the images of results may follow the results
     names_tools = False  # whether a result names its tool, and has an id only if the call came with one
-
-    @override
-    def tool(self, tool: ToolSpec) -> dict[str, JSON]:
-        return {"type": "function", "function": super().tool(tool)}
 
     @override
     def results(self, results: Sequence[ToolResult]) -> Iterable[JSON]:

@@ -18,7 +18,7 @@ from tui_host.llm.answer_state import AnswerReader
 from tui_host.llm.body_framing import count_of
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.layout import full_name
-from tui_host.llm.messages import Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, ToolSpec, Usage
+from tui_host.llm.messages import Image, Message, Part, Stop, Text, Thinking, ToolCall, ToolResult, Usage
 from tui_host.llm.request_writing import RequestWriter, arguments_text, text_of
 from tui_host.llm.schema_adaptation import OPENAI_SCHEMAS
 from tui_host.llm.tool_names import OPENAI_NAMES
@@ -52,6 +52,8 @@ class ResponsesWriter(RequestWriter):
     path = "responses"
     is_dated = True
     conversation = "input"
+    # `strict` defaults to true, and the service would then change or refuse the schema.
+    around_tool = ({"type": "function"}, {"strict": False})
     rules = OPENAI_SCHEMAS
     missing: Mapping[str, str] = {"seed": "this API has no seed", "stop": "this API has no texts to stop at"}
 
@@ -72,11 +74,6 @@ class ResponsesWriter(RequestWriter):
             body["instructions"] = self.system
         options = self.options(temperature="temperature", top_p="top_p", max_tokens="max_output_tokens")
         return {**body, **options, **self.ask.options.others}
-
-    @override
-    def tool(self, tool: ToolSpec) -> dict[str, JSON]:
-        # `strict` defaults to true, and the service would then change or refuse the schema.
-        return {"type": "function", **super().tool(tool), "strict": False}
 
     @override
     def user(self, parts: Sequence[Part]) -> Iterable[JSON]:

@@ -6,16 +6,14 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 
-from typing_extensions import override
-
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.json.reading import read_json
 from tui_host.capture.json.spans import spans
 from tui_host.errors import JSON
-from tui_host.llm.messages import ToolResult, ToolSpec
+from tui_host.llm.messages import ToolSpec
 from tui_host.llm.protocols.grammar import BrokenCall, Found, ReadCall, Syntax, parameters, read_arguments, read_call
 from tui_host.llm.protocols.tags import tag_grammar
-from tui_host.llm.protocols.text_protocol import TextProtocol, result_text, spaced_json
+from tui_host.llm.protocols.text_protocol import TextProtocol, spaced_json
 from tui_host.llm.tool_names import tool_meant
 
 _FUNCTION = re.compile(r"<function=([^>\s]+)\s*>(.*?)(?:</function>)?\s*", re.DOTALL)
@@ -67,12 +65,9 @@ class Hermes(TextProtocol):
     )
     list_form = ("<tools>\n", "\n", "\n</tools>")
     call_form = '<tool_call>\n{"name": %(quoted)s, "arguments": %(given)s}\n</tool_call>'
+    # The tool's name tells parallel calls apart.
+    result_form = ('<tool_response>\n{"name": %(quoted)s, "content": ', "}\n</tool_response>")
+    quotes_results = True
     stops: tuple[str, ...] = ("<tool_response>",)
     envelope: str = "</tool_response>"
     grammar: Syntax = tag_grammar({"tool_call": ("{", "<function=")}, _read, results="tool_response")
-
-    @override
-    def framed(self, result: ToolResult, tools: Sequence[ToolSpec]) -> tuple[str, str, str]:
-        # The tool's name tells parallel calls apart.
-        before = f'<tool_response>\n{{"name": {spaced_json(result.call.name)}, "content": '
-        return before, spaced_json(result_text(result)), "}\n</tool_response>"

@@ -55,6 +55,7 @@ class TextProtocol(ToolProtocol):
     list_form: tuple[str, str, str] = ("", "\n", "")
     call_form: str = ""
     result_form: tuple[str, str] = ("", "")
+    quotes_results = False  # whether a result is written as a JSON string
     stops: tuple[str, ...] = ()
     # The tags of thinking that the imitated host sends back, and in which form: `line` has no white space behind it.
     thought_tags: Collection[str] = ()
@@ -85,8 +86,9 @@ class TextProtocol(ToolProtocol):
         """Return a result's text, between the text before it and the text behind it."""
         del tools
         before, behind = self.result_form
-        kind = "error" if result.is_error else "result"
-        return before % {"name": result.call.name, "kind": kind}, result_text(result), behind
+        name, text = result.call.name, result_text(result)
+        told = {"name": name, "quoted": spaced_json(name), "kind": "error" if result.is_error else "result"}
+        return before % told, spaced_json(text) if self.quotes_results else text, behind
 
     def user_words(self, words: Wording, text: str, before: Message | None, tools: Sequence[ToolSpec]) -> None:
         """Write the user's words; `before` is None for the first message."""
