@@ -24,6 +24,7 @@ from tui_host.servers.server_questions import (
     Declines,
     Elicitation,
     ElicitationAnswer,
+    Sampler,
     SamplingAnswer,
     SamplingRequest,
 )
@@ -137,10 +138,12 @@ async def test_forms_are_filled_in_declined_or_cancelled_one_after_the_other(spe
         assert ((await at.call("sdk", "greet_twice")).content[0].text, person.most) == ("Ada 1", 1)
 
 
-class Colours:
+class Colours(Sampler):
+    @override
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
         return f"{hints or 'mine'}/{session}"
 
+    @override
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
         content: JSON = {"type": "text", "text": f"blue in {place.call}"}
         return SamplingAnswer(result={"role": "assistant", "content": content, "model": request.model})

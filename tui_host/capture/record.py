@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, get_args
@@ -30,13 +30,8 @@ class Head:
     headers: tuple[tuple[str, str], ...] = ()
 
     def value(self, name: str) -> str:
-        """Return the first value of a header; empty without the header. The name is in lower case."""
-        return value_of(self.headers, name)
-
-
-def value_of(headers: Iterable[tuple[str, str]], name: str) -> str:
-    """Return the first value of a header as written; empty without the header. The name is in lower case."""
-    return next((value for header, value in headers if header.lower() == name), "")
+        """Return the first value of a header as written; empty without the header. The name is in lower case."""
+        return next((value for header, value in self.headers if header.lower() == name), "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from typing_extensions import override
+
 from tui_host.capture.json.narrowing import items, mapping, text_or_empty
 from tui_host.chat.call_arguments import read_arguments
 from tui_host.errors import JSON, ModelError
 from tui_host.llm.fold import Fold
 from tui_host.llm.messages import Ask, Image, Message, Part, Text, ToolCall, ToolResult, ToolSpec
-from tui_host.servers.server_questions import SamplingAnswer, SamplingRequest
+from tui_host.servers.server_questions import Sampler, SamplingAnswer, SamplingRequest
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import ModelRef
 
@@ -28,7 +30,7 @@ _STOPS: Mapping[str, str] = {"tools": "toolUse", "length": "maxTokens", "refused
 
 
 @dataclass(frozen=True, slots=True)
-class ModelSampler:
+class ModelSampler(Sampler):
     """Puts sampling requests to a model: that of the session with an id (None: unknown), or another one that its provider has."""
 
     client: Callable[[], ModelClient]
@@ -36,6 +38,7 @@ class ModelSampler:
     model_of: Callable[[str | None], ModelRef]
     providers: Mapping[str, Provider]
 
+    @override
     def model_for(self, session: str | None, hints: Sequence[str]) -> str:
         """Return the model that would answer: the session's, or one of its provider's models that a hint (part of a name) names."""
         own = self.model_of(session)
@@ -43,6 +46,7 @@ class ModelSampler:
         hinted = (name for hint in hints if hint for name in offered if hint.lower() in name.lower())
         return str(ModelRef(provider=own.provider, model=next(hinted, own.model)))
 
+    @override
     async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
         """Ask the model, in an exchange with the place of the server's call."""
         from tui_host.llm.model_client import Stream

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from tui_host.capture.json.narrowing import items, mapping
 from tui_host.capture.json.reading import read_json
-from tui_host.capture.record import Head, value_of
+from tui_host.capture.record import Head
 from tui_host.llm.dialects.dialect import Dialect
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.llm.fold import Fold
@@ -78,7 +78,7 @@ class ResponseWords:
         self._fold = Fold(provider="", model="", call_id=str)
         self._refusal = bytearray()
         is_answer = not status or 200 <= status < 300
-        self._decoder = dialect.decoder(value_of(headers, "content-type")) if is_answer else None
+        self._decoder = dialect.decoder(Head(headers=headers).value("content-type")) if is_answer else None
 
     def feed(self, data: bytes) -> None:
         if self._decoder is None:

@@ -22,7 +22,7 @@ from tui_host.capture.http.observer import Observer
 from tui_host.capture.json.narrowing import items, mapping, short
 from tui_host.capture.json.reading import read_value
 from tui_host.capture.json.spans import BrokenError, elements
-from tui_host.capture.record import MISSING, NOT_KNOWN, value_of
+from tui_host.capture.record import MISSING, NOT_KNOWN, Head
 from tui_host.errors import JSON
 from tui_host.llm.dialects.table import dialect_at
 from tui_host.opening.bodies import form_of
@@ -158,7 +158,7 @@ class _Entry:
             yield due(last_ns, is_measured=bool(ns) or is_end_timed)
             observed.chunk(data)
         yield due(max(end_ns, last_ns), is_measured=is_end_timed)
-        media = value_of(headers, "content-type") or _text(self._content.get("mimeType"))
+        media = Head(headers=tuple(headers)).value("content-type") or _text(self._content.get("mimeType"))
         # browsers state a size of 0 for streams that they did not keep
         size = self._content.get("size")
         has_none = status in {204, 304} or (size == 0 and not media.lower().startswith("text/event-stream"))

@@ -71,16 +71,13 @@ class Login:
     reason: str = ""
 
 
-class Sampler(Protocol):
+class Sampler:
     """Lets the model of a session answer for a server."""
 
-    def model_for(self, session: str | None, hints: Sequence[str]) -> str:
-        """Return the model that would answer, as `PROVIDER/MODEL`; the hints are parts of names that the server would like."""
-        ...
-
-    async def sample(self, request: SamplingRequest, place: Place) -> SamplingAnswer:
-        """Ask the model, in an exchange of its own, recorded at `place`. Raises TuiHostError if it does not answer."""
-        ...
+    model_for: Callable[[str | None, Sequence[str]], str]
+    """Returns the model that would answer, as `PROVIDER/MODEL`, by session and by the parts of names that the server would like."""
+    sample: Callable[[SamplingRequest, Place], Awaitable[SamplingAnswer]]
+    """Asks the model, in an exchange of its own, recorded at the place. Raises TuiHostError if it does not answer."""
 
 
 Reviewed = TypeVar("Reviewed", SamplingRequest, SamplingAnswer)

@@ -23,9 +23,7 @@ class TappedLines:
     """Records the lines of a tapped server."""
 
     _lines: Lines
-    _splitters: Mapping[bytes, Splitter] = field(
-        default_factory=lambda: {kind: Splitter(most) for kind, most in _LIMITS.items()}
-    )
+    _splitters: Mapping[bytes, Splitter] = field(default_factory=lambda: {kind: Splitter() for kind in _LIMITS})
     _last_ns: int = 0
     _exit: tuple[str, int] | None = None
 
@@ -39,7 +37,7 @@ class TappedLines:
             self._last_ns = item.at_ns
             for line in splitter.feed(item.data):
                 self._keep(item.kind, line, "", item.at_ns)
-            if splitter.too_long:
+            if splitter.size > _LIMITS[item.kind]:
                 words = f"cut: over {_LIMITS[item.kind]:,} bytes without a line end; the line continues"
                 self._keep(item.kind, splitter.rest(), words, item.at_ns)
 

@@ -18,7 +18,7 @@ from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.client_faults import reason_of, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
-from tui_host.capture.record import Head, Place, Record, Redaction, Shift, value_of
+from tui_host.capture.record import Head, Place, Record, Redaction, Shift
 from tui_host.capture.recording import Recording
 from tui_host.capture.redact.places import is_login
 from tui_host.capture.redact.text_stream import BodyRedactor
@@ -100,7 +100,7 @@ class ObservedExchange:
         head = Head(status=status or None, headers=tuple(headers))
         self._observer.recorder.append(self._make(kind="response", head=head))
         self._encoding = None if self._observer.is_decoded else encoding_of(headers)
-        content_type = value_of(headers, "content-type").strip().lower()
+        content_type = head.value("content-type").strip().lower()
         is_stream = content_type.startswith("text/event-stream")  # no login's, and its end may never come
         redactor = self._observer.recorder.redactor
         self._redactor = redactor.body(self._encoding, of_login=self._of_login and not is_stream)

@@ -45,10 +45,10 @@ class LadderExchange:
     _rows: Ladder
     request: int = -1  # the row of the request, or of its first frame
     response: int = -1  # the row of the response, of an exchange without frames the request's
-    _refusal: int = -1  # the row of the frame in a refusal's body, which represents the refusal
+    refusal: int = -1  # the row of the frame in a refusal's body, which represents the refusal
     asked: Mapping[str, Value] = field(default_factory=dict[str, Value])  # what rows have from the head of the request
     answered: Mapping[str, Value] = field(default_factory=lambda: {"head": ()})  # and from that of the response
-    _head: Head = _NO_HEAD  # of the response
+    head: Head = _NO_HEAD  # of the response
     _body: bytes = b""  # the beginning of a refusal's
     _mark: bytes = b""  # of the body's events
     _tail: bytes = b""  # of its bytes so far
@@ -66,7 +66,7 @@ class LadderExchange:
                 events = text.count(self._mark)
             if self.response >= 0:
                 rows.grow(self.response, record, events)
-            if (self._head.status or 0) >= 400 and record.encoding is None:
+            if (self.head.status or 0) >= 400 and record.encoding is None:
                 self._body += record.data[: _REFUSAL_BYTES - len(self._body)]
         elif record.kind == "request":
             method = head.method or ""
@@ -79,7 +79,7 @@ class LadderExchange:
             elif method != "POST" or not is_rpc(record.data):
                 self.request = self.response = rows.add(record, "mcp", "request", **values, state="open", size=0)
         elif record.kind == "response":
-            self._head = head
+            self.head = head
             self.answered = {"status": head.status or 0, "head": headers, "response_seq": record.seq}
             if is_of_model:
                 is_plain = head.value("content-encoding") in {"", "identity"}
@@ -93,22 +93,6 @@ class LadderExchange:
         else:
             self._end(record)
 
-    def cut(self) -> None:
-        """End the exchange in a capture that is over: an answer is cut there, and a request has none."""
-        rows = self._rows
-        if self.response >= 0:
-            is_stream = rows.rows.text("lane", self.response) == "mcp"
-            rows.change(self.response, state="done" if is_stream else "cut")
-        elif self.request >= 0 and rows.partner(self.request) is None:
-            rows.leave(self.request)
-
-    def carried(self, number: int) -> None:
-        """Note that a frame of the exchange has become a row."""
-        if self.request < 0:
-            self.request = number
-        elif (self._head.status or 0) >= 400:
-            self._refusal = number
-
     def _add_answer(self, record: Record) -> None:
         values: dict[str, Value] = {**self.asked, **self.answered, "outward": False, "state": "open", "size": 0}
         self.response = self._rows.add(record, "llm", "response", **values)
@@ -116,14 +100,14 @@ class LadderExchange:
             self._rows.pair(self.request, self.response)
 
     def _end(self, record: Record) -> None:
-        rows, ending, status = self._rows, read_ending(record.data), self._head.status or 0
+        rows, ending, status = self._rows, read_ending(record.data), self.head.status or 0
         is_of_model = record.wire == "llm"
         offers_no_stream = not is_of_model and (self.asked.get("method"), status) == _NO_STREAM
         is_refused = status >= 400 and not offers_no_stream
         words = ending.error or ("no stream offered" if offers_no_stream else "")
         if is_refused and not words:
             words = " ".join(self._body.decode("utf-8", "backslashreplace").split())
-            if self._head.value("server") == TAP:
+            if self.head.value("server") == TAP:
                 message = text_or_empty(mapping(read_object(self._body).get("error")).get("message"))
                 words = f"the tap itself answered: {message.removeprefix(f'{TAP}: ') or words}"
         words = words[:WORDS]
@@ -150,8 +134,8 @@ class LadderExchange:
                 malformed=row.malformed or kept_in_words(ending),
                 missing=is_missing or row.missing,
             )
-        elif self._refusal >= 0 and ending.kind == "end":
-            rows.change(self._refusal, status=status, error=True)
+        elif self.refusal >= 0 and ending.kind == "end":
+            rows.change(self.refusal, status=status, error=True)
         elif is_of_model or is_refused or ending.kind == "error":
             phrases = (f"HTTP {status} {code.phrase}" for code in HTTPStatus if code == status)
             if is_refused and (is_missing or not words):
@@ -284,12 +268,6 @@ class Ladder:
         at = bisect_left(numbers, key[1], key=seqs.__getitem__)
         return numbers[at] if at < len(numbers) and seqs[numbers[at]] == key[1] else None
 
-    def settle(self) -> None:
-        """End a batch of changes; if there were any, a new revision begins."""
-        self.sections.take(self.rows, self.partner)
-        revisions = self._changes[0]
-        self.revision = revisions[-1] if revisions else 0
-
     def changed_since(self, revision: int) -> Sequence[int]:
         """Return the numbers of new and changed rows after a revision, in order."""
         revisions, numbers = self._changes
@@ -303,7 +281,7 @@ class Ladder:
             numbers.append(number)
 
     def feed(self, records: Iterable[Record]) -> None:
-        """Read the next records in order; several captures may follow each other."""
+        """Read the next records in order; several captures may follow each other. If rows changed, a new revision begins."""
         for record in records:
             match record.kind:
                 case "frame":
@@ -342,16 +320,23 @@ class Ladder:
                     if record.kind in {"end", "error"}:
                         del self._open[key]
                         self._waiting.pop(key, None)  # no other half will come
-        self.settle()
+        self.sections.take(self.rows, self.partner)
+        revisions = self._changes[0]
+        self.revision = revisions[-1] if revisions else 0
 
     def close(self, running: Container[str] = ()) -> None:
         """End what is open in captures that are over, to which no more may come: their requests have no answer."""
         for capture in self._of_captures:
             if capture not in running:
                 self._leave_unanswered(capture)
-                for key in [key for key in self._open if key[0] == capture]:
-                    self._open.pop(key).cut()
-        self.settle()
+        for key in [key for key in self._open if key[0] not in running]:
+            exchange = self._open.pop(key)
+            if exchange.response >= 0:  # the answer is cut here
+                is_stream = self.rows.text("lane", exchange.response) == "mcp"
+                self.change(exchange.response, state="done" if is_stream else "cut")
+            elif exchange.request >= 0 and self._partners[exchange.request] < 0:
+                self.leave(exchange.request)
+        self.feed(())
 
     def _frame(self, record: Record) -> None:
         head = read_frame(record.data, in_words=True).head
@@ -391,8 +376,10 @@ class Ladder:
         kind = "fault" if head.kind == "malformed" else "frame"
         number = self.add(record, "mcp", kind, **values)
         self._latest = number, record, head
-        if exchange is not None:
-            exchange.carried(number)
+        if exchange is not None and exchange.request < 0:
+            exchange.request = number
+        elif exchange is not None and (exchange.head.status or 0) >= 400:
+            exchange.refusal = number
         if asked is not None:
             self.pair(asked, number)
             self.change(asked, state="done", ending="")  # also one that was cancelled: its answer came all the same

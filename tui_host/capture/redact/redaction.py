@@ -20,7 +20,7 @@ from tui_host.capture.record import Head, Record, Redaction
 from tui_host.capture.redact.known_secrets import Needles, Redacted, mark, name_in_mark, without
 from tui_host.capture.redact.places import in_header, is_login, shown_in, without_keys, without_tokens
 from tui_host.capture.redact.text_stream import BodyRedactor
-from tui_host.settings.credential_places import CredentialSpan, in_url
+from tui_host.settings.credential_places import in_url
 from tui_host.settings.sensitivity import is_telling
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Redactor:
         learned = [(name, value) for value, name in self._learned.items()]
         self._given = Needles(given)
         self._needles = Needles((*given, *learned)) if learned else self._given
-        self._header = lru_cache(500)(self._without_in_header)  # clients repeat their headers
+        self._header = lru_cache(500)(self._in_place)  # clients repeat their headers
 
     @property
     def lengths(self) -> Mapping[str, int]:
@@ -93,7 +93,7 @@ class Redactor:
         data, redactions = (record.data, ()) if is_searched else self.bytes(record.data)
         head = record.head
         if head is not None:
-            url, in_head = self._in_places(head.url or "", in_url(head.url or ""))
+            url, in_head = self._in_place(None, head.url or "")
             headers: list[tuple[str, str]] = []
             for name, value in head.headers:
                 text, in_value = self._header(name.lower(), value)
@@ -146,11 +146,9 @@ class Redactor:
         pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(edges)]
         return [pair for pair in zip(pieces, names, strict=True) if pair[0]]
 
-    def _without_in_header(self, name: str, value: str) -> tuple[str, tuple[Redaction, ...]]:
-        return self._in_places(value, in_header(name, value, self._headers))
-
-    def _in_places(self, text: str, spans: Iterable[CredentialSpan]) -> tuple[str, tuple[Redaction, ...]]:
-        """Put marks in these places, with the names of the known secrets there, and in those that are known by value."""
+    def _in_place(self, header: str | None, text: str) -> tuple[str, tuple[Redaction, ...]]:
+        """Put marks for the credentials in a header or, without one, in a URL, with the names of known secrets, and for those known by value."""
+        spans = in_url(text) if header is None else in_header(header, text, self._headers)
         redactions: list[Redaction] = []
         for start, end, place in sorted(spans, reverse=True):
             value = text[start:end]

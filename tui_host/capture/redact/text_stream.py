@@ -27,14 +27,17 @@ _Pieces: TypeAlias = list[tuple[int, bytes]]
 """Contents of strings, as written, with their places in the body."""
 
 
-class TextStream:
-    """Redacts one text in pieces, for one thread. Holds back only bytes that may begin a secret.
+class BodyRedactor:
+    """Redacts one text or body in pieces, for one thread: undoes its coding, and holds a login's to its end.
 
-    The values of all members with one name are read as one text, whatever stands between. In place of a secret in this text the first
-    value gets the mark, and the others get shorter. `needles` returns the spellings of the secrets known now.
+    Holds back only bytes that may begin a secret. The values of all members with one name are read as one text, whatever stands
+    between. In place of a secret in this text the first value gets the mark, and the others get shorter. While no secret is found,
+    the bytes of a coded body pass as they came; from the first secret on, its text passes. Where no secret is known, and the body
+    is no login's, every body passes as it came. `needles` returns the spellings of the secrets known now; `learn` is called with
+    each secret of a login.
     """
 
-    def __init__(self, needles: Callable[[], Needles]) -> None:
+    def __init__(self, needles: Callable[[], Needles], encoding: str | None = None, learn: Learn | None = None) -> None:
         self.shifts: list[Shift] = []  # what was taken out so far, in order
         self.held = b""  # the bytes held back
         self._needles = needles
@@ -42,73 +45,6 @@ class TextStream:
         self._read = 0  # bytes of the body in which deltas were looked for
         self._open: dict[bytes, _Pieces] = {}  # by name, the end of the text with which a secret may begin
         self._spelled: list[Hit] = []  # the parts of secrets in deltas that are held back, with places in the body
-
-    @property
-    def is_open(self) -> bool:
-        """Whether text of a model is held back because it may be the beginning of a secret."""
-        return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
-
-    def take(self, data: bytes, *, is_late: bool = False, is_all: bool = False) -> Redacted:
-        """Take bytes; returns bytes to record, possibly none, and the redactions.
-
-        Where the rest of a text is late, only an unfinished line and the beginning of a secret outside of deltas wait on.
-        """
-        self.held += data
-        needles, at = self._needles(), self._settled
-        end = self.held.rfind(b"\n") + 1
-        if is_all or len(self.held) - end >= LINE_LIMIT or not _JSON_LINE.match(self.held, end) or not needles:
-            end = len(self.held)
-        if needles:
-            self._read_deltas(end, is_late=is_late or is_all)
-        waiting = [place - at for pieces in self._open.values() for place, _ in pieces if not (is_late or is_all)]
-        spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
-        hits, cut = (
-            merged([*needles.hits(self.held), *spelled]),
-            min([end, *(place for place in waiting if place >= 0)]),
-        )
-        if not is_all:
-            cut = _cut_before(hits, min(cut, needles.open_end(self.held)))
-        text, self.held, self._settled = self.held[:cut], self.held[cut:], at + cut
-        self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
-        hits = [hit for hit in hits if hit.end <= cut]
-        self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
-        return without(text, hits)
-
-    def _read_deltas(self, end: int, *, is_late: bool) -> None:
-        """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin.
-
-        Nothing is added in time to what is late: so a beginning that is long enough counts as a secret.
-        """
-        settled, texts, needles = self._settled, self._open, self._needles()
-        start, self._read = self._read - settled, settled + end
-        for delta in _DELTA.finditer(self.held, start, end):
-            texts.setdefault(delta[1], []).append((settled + delta.start(2), delta[2]))
-        self._open = {}
-        for name, pieces in texts.items():
-            text = b"".join([piece for _, piece in pieces])
-            hits = needles.hits(text)
-            cut = _cut_before(hits, needles.open_end(text))
-            whole = [hit for hit in hits if hit.end <= cut]
-            beginning = needles.beginning(text[cut:]) if is_late and len(text) - cut >= BEGINNING else None
-            if beginning is not None:
-                whole.append(beginning._replace(start=cut, end=len(text)))
-            for hit in hits if is_late and beginning is None else whole:
-                parts = [(place, part) for place, part in _cut(pieces, hit.start, hit.end) if place >= settled]
-                for number, (place, part) in enumerate(parts):  # the first part of each gets the mark
-                    self._spelled.append(hit._replace(start=place, end=place + len(part), is_further=number > 0))
-            if cut < len(text):
-                self._open[name] = _cut(pieces, cut, len(text))
-
-
-class BodyRedactor(TextStream):
-    """Redacts a body in pieces: undoes its coding, and holds a login's to its end.
-
-    While no secret is found, the bytes of a coded body pass as they came; from the first secret on, its text passes. Where no secret is
-    known, and the body is no login's, every body passes as it came. `learn` is called with each secret of a login.
-    """
-
-    def __init__(self, needles: Callable[[], Needles], encoding: str | None = None, learn: Learn | None = None) -> None:
-        super().__init__(needles)
         self.decoded_from = ""  # the coding that was undone; empty while bytes are passed on unchanged
         self.left_out = 0  # number of bytes that do not pass, because nobody can tell what is in them
         self._encoding = encoding or ""
@@ -117,6 +53,11 @@ class BodyRedactor(TextStream):
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
         self._decoded = b""  # what they decode to, without secrets
+
+    @property
+    def is_open(self) -> bool:
+        """Whether text of a model is held back because it may be the beginning of a secret."""
+        return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
 
     def release(self) -> Redacted:
         """Return the text held back, because its rest does not arrive in time; coded bytes keep waiting."""
@@ -175,6 +116,57 @@ class BodyRedactor(TextStream):
             self.decoded_from = self._encoding
             redactions = (Redaction(where="data", name=f"was {self._encoding}", length=size), *redactions)
         return text, redactions
+
+    def take(self, data: bytes, *, is_late: bool = False, is_all: bool = False) -> Redacted:
+        """Take bytes; returns bytes to record, possibly none, and the redactions.
+
+        Where the rest of a text is late, only an unfinished line and the beginning of a secret outside of deltas wait on.
+        """
+        self.held += data
+        needles, at = self._needles(), self._settled
+        end = self.held.rfind(b"\n") + 1
+        if is_all or len(self.held) - end >= LINE_LIMIT or not _JSON_LINE.match(self.held, end) or not needles:
+            end = len(self.held)
+        if needles:
+            self._read_deltas(end, is_late=is_late or is_all)
+        waiting = [place - at for pieces in self._open.values() for place, _ in pieces if not (is_late or is_all)]
+        spelled = [hit._replace(start=hit.start - at, end=hit.end - at) for hit in self._spelled]
+        hits, cut = (
+            merged([*needles.hits(self.held), *spelled]),
+            min([end, *(place for place in waiting if place >= 0)]),
+        )
+        if not is_all:
+            cut = _cut_before(hits, min(cut, needles.open_end(self.held)))
+        text, self.held, self._settled = self.held[:cut], self.held[cut:], at + cut
+        self._spelled = [hit for hit in self._spelled if hit.end > self._settled]
+        hits = [hit for hit in hits if hit.end <= cut]
+        self.shifts += [(at + hit.start, at + hit.end, len(hit.mark)) for hit in hits]
+        return without(text, hits)
+
+    def _read_deltas(self, end: int, *, is_late: bool) -> None:
+        """Mark the secrets in the texts of deltas up to here, and keep the ends with which one may begin.
+
+        Nothing is added in time to what is late: so a beginning that is long enough counts as a secret.
+        """
+        settled, texts, needles = self._settled, self._open, self._needles()
+        start, self._read = self._read - settled, settled + end
+        for delta in _DELTA.finditer(self.held, start, end):
+            texts.setdefault(delta[1], []).append((settled + delta.start(2), delta[2]))
+        self._open = {}
+        for name, pieces in texts.items():
+            text = b"".join([piece for _, piece in pieces])
+            hits = needles.hits(text)
+            cut = _cut_before(hits, needles.open_end(text))
+            whole = [hit for hit in hits if hit.end <= cut]
+            beginning = needles.beginning(text[cut:]) if is_late and len(text) - cut >= BEGINNING else None
+            if beginning is not None:
+                whole.append(beginning._replace(start=cut, end=len(text)))
+            for hit in hits if is_late and beginning is None else whole:
+                parts = [(place, part) for place, part in _cut(pieces, hit.start, hit.end) if place >= settled]
+                for number, (place, part) in enumerate(parts):  # the first part of each gets the mark
+                    self._spelled.append(hit._replace(start=place, end=place + len(part), is_further=number > 0))
+            if cut < len(text):
+                self._open[name] = _cut(pieces, cut, len(text))
 
 
 def _cut_before(hits: Sequence[Hit], cut: int) -> int:

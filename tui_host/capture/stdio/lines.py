@@ -20,9 +20,8 @@ LINE_KEPT = 1 << 20  # of a line that is too long
 class Splitter:
     """Splits bytes into lines. Pieces of an unfinished line are joined once, when it ends."""
 
-    limit: int = LINE_LIMIT
+    size: int = 0  # bytes of the unfinished line
     _parts: list[bytes] = field(default_factory=list[bytes])
-    _size: int = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Return the lines completed by a chunk, each with the newline."""
@@ -34,18 +33,13 @@ class Splitter:
             complete[0] = self.rest()
         if rest:
             self._parts.append(rest)
-            self._size += len(rest)
+            self.size += len(rest)
         return complete
-
-    @property
-    def too_long(self) -> bool:
-        """Whether the unfinished line is too long."""
-        return self._size > self.limit
 
     def rest(self) -> bytes:
         """Return the unfinished line and remove it."""
         rest = b"".join(self._parts)
-        self._parts, self._size = [], 0
+        self._parts, self.size = [], 0
         return rest
 
 

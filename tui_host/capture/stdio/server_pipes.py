@@ -56,7 +56,7 @@ class Errors:
     _lines: Lines
     unrecorded: int = 0  # bytes that came too fast to be recorded
     _tail: bytes = b""
-    _splitter: Splitter = field(default_factory=lambda: Splitter(LINE_KEPT))
+    _splitter: Splitter = field(default_factory=Splitter)
     _budget: _Budget = field(default_factory=lambda: _Budget(_ERROR_BURST))
     _is_skipping: bool = False
 
@@ -67,7 +67,7 @@ class Errors:
             self._is_skipping = False
             for line in self._splitter.feed(chunk):
                 self._lines.error(line)
-            if self._splitter.too_long:
+            if self._splitter.size > LINE_KEPT:
                 self._lines.error(self._splitter.rest(), "cut: over 1 MB without a line end")
             return
         if not self._is_skipping:
@@ -179,7 +179,7 @@ class StdioChild:
                         await checkpoint()
                     if self.fault is None:
                         self._record(lines[start : start + _SLICE])
-                if self._splitter.too_long and self.fault is None:
+                if self._splitter.size > LINE_LIMIT and self.fault is None:
                     self._too_long(self._splitter.rest())
             if (rest := self._splitter.rest()) and self.fault is None:
                 self._lines.take("in", rest, "unfinished: the output ended in the middle of the line")
