@@ -132,7 +132,10 @@ def test_of_a_live_tap_the_capture_of_a_recorder_that_died_grows_no_more(tmp_pat
         following = LiveStory(store, Stories(store).listed()[0].id)
         following.read(60)
         state = following.updates[-1].state
-        assert (state.live, state.running) == (True, {store.sessions.captures(store.sessions.list()[0].id)[-1]})
+        assert (state.live, state.running) == (
+            True,
+            {store.sessions.names(store.sessions.list()[0].id, "captures")[-1]},
+        )
 
 
 def model(*hosts: str) -> str:

@@ -71,7 +71,7 @@ def readers_of(store: Store, story: TapStory) -> dict[str, CaptureReader]:
     """Return a reader of each capture of a story, by name. Of a live tap the last one grows, of an import any."""
     readers: dict[str, CaptureReader] = {}
     for tap in story.taps:
-        names = store.sessions.captures(tap.id) or [tap.id]
+        names = store.sessions.names(tap.id, "captures") or [tap.id]
         for name in names:
             readers[name] = CaptureReader(store, name, is_live=tap.live and (tap.imported or name == names[-1]))
     return dict(sorted(readers.items()))

@@ -19,7 +19,7 @@ from tui_host.errors import JSON, ServerError, TuiHostError
 from tui_host.servers.catalog import GET_PROMPT, READ, CallProgress
 from tui_host.servers.client import ServerClient
 from tui_host.servers.outgoing_request import CALL, HttpAnswer, OutgoingRequest
-from tui_host.servers.server_faults import WireError, answer_in, innermost, reason_of
+from tui_host.servers.server_faults import WireError, innermost, reason_of
 from tui_host.servers.server_requests import CallClock, RefusedError, ServerRequests
 
 if TYPE_CHECKING:
@@ -57,7 +57,11 @@ class ServerCall:
                     return await self._rounds(clock)
             except FAULTS as error:
                 raise _lost(error, wire, self._outgoing) from error
-        key, limit = ("timeout_max", longest) if clock.is_over and longest > silence else ("timeout", silence)
+        key, limit = (
+            ("timeout_max", longest)
+            if clock.end <= anyio.current_time() and not clock.stops and longest > silence
+            else ("timeout", silence)
+        )
         what = f"no answer within {limit:g} s; the cancellation was sent, but the tool may have run"
         raise ServerError(what, wire.server, f"raise {key} of servers.{wire.server}")
 
@@ -142,7 +146,7 @@ class ServerCall:
 def _lost(error: BaseException, wire: Wire, outgoing: OutgoingRequest) -> ServerError:
     """Explain why a call has no result. The model reads the text, so it must hold no standard error and no secret."""
     fault = innermost(error)
-    answer = answer_in(fault) or HttpAnswer(status=0)
+    answer = (fault.answer if isinstance(fault, WireError) else None) or HttpAnswer(status=0)
     what, remedy = reason_of(fault)
     if answer.status in {404, 405}:
         remedy = "the server did answer at this URL before: check whether it was changed"

@@ -32,7 +32,7 @@ from tui_host.servers.client import ServerClient
 from tui_host.servers.lists import CHANGED, ServerLists
 from tui_host.servers.outgoing_request import OutgoingRequest
 from tui_host.servers.server_endpoint import resolve_endpoint
-from tui_host.servers.server_faults import answer_in, innermost, reason_of
+from tui_host.servers.server_faults import WireError, innermost, reason_of
 from tui_host.servers.server_requests import ServerRequests
 from tui_host.servers.stdio import stdio_transport
 from tui_host.servers.tool_definitions import reader
@@ -73,7 +73,12 @@ class McpConnection(Wire):
         knows_handshake_alone = spec.mode == "auto" and identity(spec) in shared.handshake_only
         self._way = way or Way(spec.transport, "legacy" if knows_handshake_alone else spec.mode)
         status = ServerStatus(
-            name=spec.name, state="connecting", detail="starting", transport=self._way.kind, command=describe(spec)
+            name=spec.name,
+            state="connecting",
+            detail="starting",
+            transport=self._way.kind,
+            command=describe(spec),
+            subscriptions=tuple(subscriptions.items()),
         )
         super().__init__(spec, shared, status)
         self.other_way: Way | None = None  # of which the failure of this one told
@@ -223,7 +228,8 @@ class McpConnection(Wire):
             return
         what, remedy = reason_of(error, self.cause)
         words = f"{what} ({remedy})" if remedy else what
-        way, answer = self._way, answer_in(innermost(error))
+        way, fault = self._way, innermost(error)
+        answer = fault.answer if isinstance(fault, WireError) else None
         if not self.is_left and not self.known.protocol_version:
             # A transport that was not configured may be the older one.
             is_http = way.kind == "http" and self.spec.url is not None

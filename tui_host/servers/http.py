@@ -14,6 +14,7 @@ import ssl
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
@@ -48,7 +49,7 @@ from tui_host.servers.http_failure import (
     refusal_error,
     seconds_to_wait,
 )
-from tui_host.servers.outgoing_request import HttpAnswer
+from tui_host.servers.outgoing_request import HttpAnswer, HttpState
 from tui_host.servers.server_faults import WireError, closed
 from tui_host.servers.stdio import running
 
@@ -94,7 +95,8 @@ async def http_transport(
         observer = Observer(wire.recorder, wire="mcp", peer=wire.server, connection=wire.id)
         tap = Httpx2Transport(observer, inner)
         async with httpx2.AsyncClient(transport=tap, headers=headers, timeout=timeout) as http:
-            link = (StreamableHttp if kind == "http" else SseHttp)(wire, http, url, group)
+            send = partial(http.send, stream=True)
+            link = (StreamableHttp if kind == "http" else SseHttp)(url, wire.gate, http, group, send)
             if not is_ours and "authorization" not in http.headers:
                 from tui_host.servers.authorization.server_login import ServerLogin
 
@@ -112,18 +114,19 @@ async def http_transport(
                     group.cancel_scope.cancel()
 
 
+@dataclass(eq=False)
 class HttpLink:
     """What both transports share: requests with the login, redirects within the origin alone, refusals and faults in words."""
 
-    peer: Peer
-    named = ""  # the address for messages, in words, where the server has named it: then its answers come elsewhere
-
-    def __init__(self, wire: Wire, http: httpx2.AsyncClient, url: str, group: TaskGroup) -> None:
-        self.url = url
-        self.state = wire.gate
-        self.send_request: SendRequest = partial(http.send, stream=True)
-        self._http = http
-        self._group = group
+    url: str
+    gate: HttpState
+    _http: httpx2.AsyncClient
+    _group: TaskGroup
+    send_request: SendRequest
+    peer: Peer = field(init=False)
+    named: str = (
+        ""  # the address for messages, in words, where the server has named it: then its answers come elsewhere
+    )
 
     @asynccontextmanager
     async def open(
@@ -193,14 +196,14 @@ class HttpLink:
                 # Not the 404 of the specification, but what the examples of the TypeScript SDK answer after a restart.
                 words = first_words(body).lower()
                 answer.is_session_lost = "session" in words or "not initialized" in words
-            self.state.is_session_lost |= answer.is_session_lost
+            self.gate.is_session_lost |= answer.is_session_lost
         self.fail(message, refusal_error(answer, error if isinstance(error.get("code"), int) else None))
 
     def answer_of(self, response: httpx2.Response, body: bytes, *, is_first: bool) -> HttpAnswer:
         """Return a refusal in words. One of the first requests that may pass means a server that is away for a while."""
         words, status = first_words(body), response.status_code
         if is_first and status in TRANSIENT:
-            self.state.is_refused, self.state.retry_seconds = True, seconds_to_wait(response) or 0.0
+            self.gate.is_refused, self.gate.retry_seconds = True, seconds_to_wait(response) or 0.0
         if kind_of(response) == "text/html" and status < 500:
             words = f"it answered text/html: a login page, or the wrong URL? {words}".strip()
         if response.next_request is not None:
@@ -218,7 +221,7 @@ class HttpLink:
         """Return the words for a fault. Where nothing accepts connections, the owner of the connection learns of it."""
         words = fault_words(error)
         if isinstance(error, httpx2.ConnectError):
-            self.state.is_refused = True
+            self.gate.is_refused = True
             self.peer.wire.refused(words)
         return words
 
@@ -273,7 +276,7 @@ class StreamableHttp(HttpLink):
                 await self.post(message, self.url, self._headers(), self.tell)
 
     async def leave(self) -> None:
-        if self._session and not self.state.is_session_lost:
+        if self._session and not self.gate.is_session_lost:
             with anyio.move_on_after(LEAVE_SECONDS), suppress(WireError, *_FAULTS):
                 async with self.open("DELETE", self.url, self._headers()):
                     pass
@@ -287,7 +290,7 @@ class StreamableHttp(HttpLink):
         if not response.is_success or response.status_code == 202 or kind not in {_JSON, _EVENTS}:
             await self.tell(message, response)
             return
-        self.state.is_refused, self.state.retry_seconds = False, 0.0
+        self.gate.is_refused, self.gate.retry_seconds = False, 0.0
         if message.frame.get("method") == "initialize":
             self._session = response.headers.get(SESSION, "")
         if kind == _JSON:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import anyio
@@ -36,22 +37,20 @@ _OTHERS: Mapping[ListName, tuple[tuple[str, str], ...]] = {
 """Lists without which a server can be ready: the methods that read them, and the members of the pages."""
 
 
+@dataclass(eq=False)
 class ServerLists:
     """The lists of a server over one connection. `subscriptions`, the number of updates by URI, outlasts it."""
 
-    def __init__(self, wire: Wire, subscriptions: dict[str, int]) -> None:
-        self.is_read = False  # each of them
-        self.has_current_tools = True  # no change was announced since they were listed
-        self.awaits_tools = False  # they are about to be listed again
-        self._wire = wire
-        self._spec = wire.spec
-        self._subscriptions = subscriptions
-        self._changed: set[ListName] = set()
-        self._news = anyio.Event()
-        self._listening: anyio.CancelScope | None = None
-        self._answered = anyio.Event()
-        self._honored: frozenset[str] = frozenset()
-        self._publish()
+    _wire: Wire
+    _subscriptions: dict[str, int]
+    is_read: bool = False  # each of them
+    has_current_tools: bool = True  # no change was announced since they were listed
+    awaits_tools: bool = False  # they are about to be listed again
+    _changed: set[ListName] = field(default_factory=set[ListName])
+    _news: anyio.Event = field(default_factory=anyio.Event)
+    _listening: anyio.CancelScope | None = None
+    _answered: anyio.Event = field(default_factory=anyio.Event)
+    _honored: frozenset[str] = frozenset()
 
     async def read_tools(self, client: ServerClient) -> None:
         """Read the tools, and publish the differences to an earlier listing; raises if there is no listing."""
@@ -60,7 +59,7 @@ class ServerLists:
             return
         listed = await self._pages(client, "tools/list", "tools")
         problems = client.problems_of(listed)
-        tools = read_tools(listed, server=self._spec.name, identity=identity(self._spec), problems=problems)
+        tools = read_tools(listed, server=self._wire.spec.name, identity=identity(self._wire.spec), problems=problems)
         before = self._wire.known
         self._wire.update(tools=tools)
         if before.state == "ready":
@@ -90,7 +89,7 @@ class ServerLists:
                 case "resourceTemplates":
                     self._wire.update(templates=read_resources(listed, is_template=True))
                 case _:
-                    self._wire.update(prompts=read_prompts(listed, server=self._spec.name))
+                    self._wire.update(prompts=read_prompts(listed, server=self._wire.spec.name))
 
     async def follow(self, client: ServerClient) -> None:
         """Read lists again after changes, once for all changes within a second."""
@@ -114,11 +113,11 @@ class ServerLists:
                     await self._read(client, name)
 
     def declares(self, client: ServerClient, name: str) -> bool:
-        return name in client.declared or self._spec.mode == "2026-07-28"  # then nobody asked the server for them
+        return name in client.declared or self._wire.spec.mode == "2026-07-28"  # then nobody asked the server for them
 
     async def _pages(self, client: ServerClient, method: str, key: str) -> Sequence[object]:
         """Read a list, the member `key` of its pages, to its end or to a limit, which is told; raises if no page comes."""
-        timeout = self._spec.timeout or math.inf
+        timeout = self._wire.spec.timeout or math.inf
         seconds = timeout if timeout > LONG_TIMEOUT else min(LIST_SECONDS, timeout)
         items: list[object] = []
         cursors: list[str] = []
@@ -145,7 +144,7 @@ class ServerLists:
                     break
                 cursors.append(cursor)
         if not pages:
-            raise ServerError(f"no answer to {method} within {seconds:g} s", self._spec.name)
+            raise ServerError(f"no answer to {method} within {seconds:g} s", self._wire.spec.name)
         self._wire.notice(f"{key}: {len(items):,} on {pages} pages were read; there may be more")
         return items
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_host.errors import JSON, SettingsError
@@ -17,12 +17,12 @@ FILE = "logins.json"  # lists all logins, and holds those that are in no keyring
 IN_KEYRING = "keyring"
 
 
+@dataclass(slots=True, eq=False)
 class LoginStore:
     """Keeps logins for the next start in a folder, or without one as long as the program runs. Blocks."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        self._path = None if folder is None else folder / FILE
-        self._passing: Mapping[str, JSON] = {}
+    folder: Path | None = None
+    _passing: Mapping[str, JSON] = field(default_factory=dict[str, JSON])
 
     def load(self, url: str) -> Mapping[str, JSON]:
         """Return the login at a server, empty if there is none."""
@@ -33,11 +33,11 @@ class LoginStore:
 
     def save(self, url: str, login: Mapping[str, JSON]) -> str:
         """Keep the login at a server; returns what the user is to be told of the place, often nothing."""
-        in_keyring = self._path is not None and store(f"login {url}", json.dumps(login))
+        in_keyring = self.folder is not None and store(f"login {url}", json.dumps(login))
         self._write({**self._read(), url: IN_KEYRING if in_keyring else login})
-        if in_keyring or self._path is None:
+        if in_keyring or self.folder is None:
             return ""
-        return f"the login is kept in {shown_path(self._path)} (mode 0600), since this system has no keyring"
+        return f"the login is kept in {shown_path(self.folder / FILE)} (mode 0600), since this system has no keyring"
 
     def forget(self, url: str) -> bool:
         """Forget the login at a server; returns False if there was none."""
@@ -49,28 +49,23 @@ class LoginStore:
             self._write(logins)
         return login is not None
 
-    def lock_file(self, url: str) -> Path | None:
-        """Return the file that a process locks while it renews a login; None where no other process has it."""
-        name = hashlib.sha256(url.encode()).hexdigest()[:16]
-        return None if self._path is None else self._path.with_name(f"{FILE}.{name}.lock")
-
     def _read(self) -> Mapping[str, JSON]:
-        if self._path is None:
+        if self.folder is None:
             return self._passing
-        where = shown_path(self._path)
+        where = shown_path(self.folder / FILE)
         try:
-            return _parsed(self._path.read_bytes(), where)
+            return _parsed((self.folder / FILE).read_bytes(), where)
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise SettingsError(f"cannot be read: {error}", where, "correct or delete it") from error
 
     def _write(self, logins: Mapping[str, JSON]) -> None:
-        if self._path is None:
+        if self.folder is None:
             self._passing = logins
             return
-        ensure_private_dir(self._path.parent)
-        write_private(self._path, json.dumps(logins, indent=1).encode())
+        ensure_private_dir(self.folder)
+        write_private(self.folder / FILE, json.dumps(logins, indent=1).encode())
 
 
 def _parsed(text: str | bytes, where: str) -> Mapping[str, JSON]:

@@ -33,11 +33,6 @@ def closed(words: str = "Connection closed", answer: HttpAnswer | None = None) -
     return WireError(CONNECTION_CLOSED, words, answer=answer)
 
 
-def answer_in(error: BaseException) -> HttpAnswer | None:
-    """Return what HTTP said in place of an answer."""
-    return error.answer if isinstance(error, WireError) else None
-
-
 def innermost(error: BaseException) -> BaseException:
     """Return the original error inside the exception groups of the SDK's task groups."""
     inner: tuple[BaseException, ...] = getattr(error, "exceptions", ())  # only exception groups have this attribute
@@ -60,7 +55,7 @@ def words_of_answer(answer: HttpAnswer) -> str:
 def reason_of(error: BaseException, cause: str = "") -> tuple[str, str]:
     """Say why something failed, and what to do about it, given why the connection ended, if it did."""
     error = innermost(error)
-    answer = answer_in(error)
+    answer = error.answer if isinstance(error, WireError) else None
     if isinstance(error, TuiHostError):
         return f"{error.where}: {error.what}" if error.where else error.what, error.remedy
     if cause:

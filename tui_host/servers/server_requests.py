@@ -44,31 +44,27 @@ class CallClock:
 
     _scope: anyio.CancelScope
     _silence: float
-    _end: float
-    _stops: int = 0
+    end: float
+    stops: int = 0
     _stopped_at: float = 0.0
 
-    @property
-    def is_over(self) -> bool:
-        return not self._stops and anyio.current_time() >= self._end
-
     def alive(self) -> None:
-        if not self._stops:
-            self._scope.deadline = min(anyio.current_time() + self._silence, self._end)
+        if not self.stops:
+            self._scope.deadline = min(anyio.current_time() + self._silence, self.end)
 
     @contextmanager
     def stopped(self) -> Generator[None]:
         """Stop the clock; it goes on, from the silence's start, after the last of the blocks that stop it."""
-        if not self._stops:
+        if not self.stops:
             self._stopped_at = anyio.current_time()
             self._scope.deadline = float("inf")
-        self._stops += 1
+        self.stops += 1
         try:
             yield
         finally:
-            self._stops -= 1
-            if not self._stops:
-                self._end += anyio.current_time() - self._stopped_at
+            self.stops -= 1
+            if not self.stops:
+                self.end += anyio.current_time() - self._stopped_at
                 self.alive()
 
 

@@ -60,13 +60,15 @@ _BRANCHES = f"""
     {_INFO} WHERE source IN ('chat', 'ask')
         AND CASE WHEN json_valid(facts) THEN json_extract(facts, '$.parent') END = ? ORDER BY created
 """
-_MODELS = "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)"
+_NAMES = {
+    "models": "SELECT model || ' ' || protocol FROM turns WHERE session = ? GROUP BY model, protocol ORDER BY min(number)",
+    "captures": "SELECT id FROM captures WHERE key IN (SELECT capture FROM places WHERE session = ?) ORDER BY key",
+}
 _MEMBERS = "coalesce(last + 1 - records.key, 1)"  # how many frames are in a row
 _TRAFFIC = f"""
     SELECT peer, sum(wire = 'llm' AND kind = 'request'), sum((wire = 'mcp' AND kind = 'frame') * {_MEMBERS}), sum(length(data))
     FROM places CROSS JOIN records ON records.place = places.key WHERE session = ? GROUP BY peer ORDER BY min(records.key)
 """  # noqa: S608 - constants alone
-_CAPTURES = "SELECT id FROM captures WHERE key IN (SELECT capture FROM places WHERE session = ?) ORDER BY key"
 _PASSED = f"""
     SELECT session, 'exchanges', count(DISTINCT capture || ' ' || exchange) FROM places
         WHERE wire = 'llm' AND session IN (SELECT id FROM sessions WHERE source IN ('tap', 'import')) GROUP BY 1
@@ -194,17 +196,13 @@ class StoredSessions:
         """Return the sessions that share this one's turns, the eldest first."""
         return self._infos(_BRANCHES, session)
 
-    def models(self, session: str) -> Sequence[str]:
-        """Return the models of the turns with their tool protocols, in order, each pair once."""
-        return self._store.read_as(str, _MODELS, session)
+    def names(self, session: str, what: Literal["models", "captures"]) -> Sequence[str]:
+        """Return the models of the turns with their tool protocols, each pair once, or the captures; in the order of beginning."""
+        return self._store.read_as(str, _NAMES[what], session)
 
     def traffic(self, session: str) -> Sequence[Traffic]:
         """Return what passed each provider and server, in the order of first records."""
         return self._store.read_as(Traffic, _TRAFFIC, session)
-
-    def captures(self, session: str) -> Sequence[str]:
-        """Return the captures of a session, in the order of beginning."""
-        return self._store.read_as(str, _CAPTURES, session)
 
     def passed(self) -> Mapping[str, Counter[str]]:
         """Return how many `exchanges` with models and `frames` of servers each session of another host has, by session."""

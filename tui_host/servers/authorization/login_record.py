@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,10 +17,10 @@ from pydantic import BaseModel, ValidationError
 
 from tui_host.capture.json.narrowing import as_json, mapping, text_or_empty
 from tui_host.errors import SettingsError
+from tui_host.servers.login_store import FILE, LoginStore
 from tui_host.settings.environment_references import resolve
 
 if TYPE_CHECKING:
-    from tui_host.servers.login_store import LoginStore
     from tui_host.servers.wire import Wire
 
 LOCK_SECONDS, LOCK_PAUSE_SECONDS = 60.0, 0.1  # another process may be in the middle of a renewal
@@ -138,11 +139,11 @@ class LoginRecord:
     @asynccontextmanager
     async def alone(self) -> AsyncGenerator[None]:
         """Keep other processes from renewing the login meanwhile; the system unlocks the file where this process ends."""
-        path = self._logins.lock_file(self._url)
-        if path is None:
+        folder, name = self._logins.folder, hashlib.sha256(self._url.encode()).hexdigest()[:16]
+        if folder is None:  # no other process has it
             yield
             return
-        with path.open("ab") as file:
+        with (folder / f"{FILE}.{name}.lock").open("ab") as file:
             until = anyio.current_time() + LOCK_SECONDS
             while anyio.current_time() < until:
                 try:

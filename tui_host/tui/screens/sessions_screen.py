@@ -303,7 +303,7 @@ def preview_lines(store: Store, info: SessionInfo) -> Iterator[str]:
     yield f"session  {' · '.join((info.id, dates, *turns, short_size(sum(row.size for row in traffic))))} on the disk"
     if info.parent is not None:
         yield f"{info.parent.words()}, session {info.parent.parent}"
-    models = () if info.is_direct else store.sessions.models(info.id) or [f"{info.model} {info.protocol}"]
+    models = () if info.is_direct else store.sessions.names(info.id, "models") or [f"{info.model} {info.protocol}"]
     requests, frames = sum(row.requests for row in traffic), sum(row.frames for row in traffic)
     named = ", ".join(model.strip() for model in models)
     yield f"models   {' · '.join(filter(None, (named, counted(requests, 'request'))))}"
