@@ -127,8 +127,8 @@ PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 
 def lines(world: World) -> list[str]:
     """What is printed of all that happened, without the time of day, and with single spaces."""
-    plain = PlainLines()
-    log = plain.begin(SESSION, str)
+    plain = PlainLines(str)
+    log = plain.begin(SESSION)
     log += b"".join(plain.line(record) for _, record in world.records)
     log += plain.line(stamped("ended by SIGSEGV"))
     printed = log.decode().removesuffix("\n").split("\n")

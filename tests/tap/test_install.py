@@ -9,7 +9,7 @@ import pytest
 
 from tests.tap.host_files import CLAUDE_CODE, CURSOR, SAMPLES, SECRETS, VSCODE
 from tui_host.cli.arguments import read_arguments
-from tui_host.cli.commands.tap_install import own_command
+from tui_host.cli.commands.tap_install import own_program
 from tui_host.cli.commands.tap_install import run as tap_install
 from tui_host.errors import JSON, SettingsError
 from tui_host.servers.masked_words import hide
@@ -276,12 +276,15 @@ def test_a_host_gets_a_command_that_needs_no_path(tmp_path: Path, monkeypatch: p
     linked, scripts = tmp_path / "bin", tmp_path / "venv"
     for folder in (linked, scripts):
         folder.mkdir()
-    interpreter = scripts / "python3"
-    assert own_command(Path("__main__.py"), interpreter) == (str(interpreter), "-P", "-m", "tui_host")
+    interpreter, tap = scripts / "python3", ("tap", "stdio", "--data-dir", str(tmp_path))
+    monkeypatch.setattr("sys.executable", str(interpreter))
+    monkeypatch.setattr("sys.argv", ["__main__.py"])
+    assert own_program(tmp_path, {}) == (str(interpreter), "-P", "-m", "tui_host", *tap)
     script = scripts / "tui-host"
     script.touch(0o755)
     (linked / "tui-host").symlink_to(script)
-    assert own_command(Path("__main__.py"), interpreter) == (str(script),)
-    assert own_command(linked / "tui-host", interpreter) == (str(linked / "tui-host"),)
+    assert own_program(tmp_path, {}) == (str(script), *tap)
     monkeypatch.chdir(tmp_path)
-    assert own_command(Path("bin/tui-host"), interpreter) == (str(linked / "tui-host"),)
+    for started in (str(linked / "tui-host"), "bin/tui-host"):
+        monkeypatch.setattr("sys.argv", [started])
+        assert own_program(tmp_path, {}) == (str(linked / "tui-host"), *tap)

@@ -53,9 +53,8 @@ class Recording(ABC):
     def new_connection(self, server: str) -> str:
         return f"{server}#{next(self._connections)}"
 
-    @abstractmethod
-    def take(self) -> list[Slot]:
-        """Return the new records, in order. This and what follows is called by the writer, in its own thread."""
+    take: Callable[[], list[Slot]]
+    """Returns the new records, in order. This and what follows is called by the writer, in its own thread."""
 
     def settled(self, seq: int, fault: str) -> None:  # noqa: B027 - who waits for the disk hears of a fault as it waits
         """Called when records up to this number are stored, or wait in memory for the given reason."""

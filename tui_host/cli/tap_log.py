@@ -33,14 +33,14 @@ _KEPT_ROWS = 100_000
 class PlainLines(LogForm):
     """Words the records of a tap: a line for each row, for begin and end; skips what is already on standard error."""
 
+    _hide: Callable[[str], str]  # removes secrets that the records hold compressed
     _peer: str = ""
-    _hide: Callable[[str], str] = str
     _ladder: Ladder = field(default_factory=Ladder)
 
     @override
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
-        """Set the tap's session, and return the first line. `hide` removes secrets that the records hold compressed."""
-        self._peer, self._hide = session.title, hide
+    def begin(self, session: SessionInfo) -> bytes:
+        """Set the tap's session, and return the first line."""
+        self._peer = session.title
         return _line(session.created_ns, f" *  {self._peer} begins: session {session.id}")
 
     @override

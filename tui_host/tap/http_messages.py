@@ -65,11 +65,6 @@ class HeaderLine(NamedTuple):
         return HeaderLine(self.key, value, name + colon + before + value + text[len(text.rstrip(_AROUND)) :])
 
 
-def new_field(name: bytes, value: bytes) -> HeaderLine:
-    """Make a header. Raises HeadError for a line break in its value."""
-    return HeaderLine(name.lower(), b"", name + b":\r\n").with_value(value)
-
-
 Fields: TypeAlias = tuple[HeaderLine, ...]
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeAlias
 
 from tui_host.capture.exports.jsonl_export import record_line, session_line
 from tui_host.capture.record import Record
@@ -44,13 +44,14 @@ LOG_BYTES, LOG_RECORDS, LOG_LOOK_SECONDS = 1 << 20, 20, 0.02  # to write and to 
 class LogForm:
     """What a log says of a session: record lines, in the form of `sessions export --format jsonl`."""
 
-    def begin(self, session: SessionInfo, hide: Callable[[str], str]) -> bytes:
-        """Return the beginning of a session's log; `hide` removes secrets that were compressed or in pieces in the records."""
-        del hide  # records have none
-        return session_line(session)
-
+    begin: Callable[[SessionInfo], bytes] = staticmethod(session_line)
+    """Returns the beginning of a session's log."""
     line: Callable[[Record], bytes] = staticmethod(record_line)
     """Returns what the log says of the next record; may be empty."""
+
+
+PlainForm: TypeAlias = Callable[[Callable[[str], str]], LogForm]
+"""Makes the form of `--log -`, given what removes secrets that were compressed or in pieces in the records."""
 
 
 class TapLog:
@@ -60,7 +61,7 @@ class TapLog:
         os.set_blocking(descriptor, False)
         self._form, self._descriptor, self._name, self._tell = form, descriptor, name, tell
         self._recorder: Recorder = session.recorder
-        beginning = form.begin(session.info, session.recorder.redactor.text)
+        beginning = form.begin(session.info)
         self._rest = beginning if session.is_first else b"\n"  # ends what the recorder before left unfinished
         self._is_closed = False
         self._seq = 0  # of the last record that was worded
@@ -98,13 +99,13 @@ class TapLog:
             self._tell(f"the log lacks the last records: {missing:,}")
 
 
-def _record_all(options: RecorderOptions, ring: RingReader, tell: Tell, plain: Callable[[], LogForm]) -> None:
+def _record_all(options: RecorderOptions, ring: RingReader, tell: Tell, plain: PlainForm) -> None:
     """Record all that comes in a ring. Raises LostDatabaseError if the database is no longer the one that was opened."""
     session = TapSession(options, tell)
     recorder, is_first = session.recorder, session.is_first
     log: TapLog | None = None
     if options.log:
-        form, file = (plain(), 2) if options.log_file < 0 else (LogForm(), options.log_file)
+        form, file = (plain(recorder.redactor.text), 2) if options.log_file < 0 else (LogForm(), options.log_file)
         log = TapLog(form, file, options.log, session, tell)
     if options.wire == "stdio":
         name, connection = options.name, recorder.new_connection(options.name)
@@ -150,8 +151,8 @@ def _record_all(options: RecorderOptions, ring: RingReader, tell: Tell, plain: C
         ring.free(recorder.reached)
 
 
-def record(words: Sequence[str], *, plain: Callable[[], LogForm], learn: Learn | None = None) -> NoReturn:
-    """Record until the relay ends, and then the rest. `plain` makes the form of `--log -`, `learn` what learns of the host."""
+def record(words: Sequence[str], *, plain: PlainForm, learn: Learn | None = None) -> NoReturn:
+    """Record until the relay ends, and then the rest. `plain` makes a form, `learn` what learns of the host."""
     leave_no_core()
     gc.enable()
     _share_processor(NICE)

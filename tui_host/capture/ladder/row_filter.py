@@ -289,26 +289,12 @@ class Reading:
     """A filter as read."""
 
     query: Query | None  # the condition; None if every row matches
-    mistakes: Sequence[str] = ()  # a sentence for each unfinished or wrong term, which is left out of the condition
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The words and quoted texts that a matching row may contain, without those behind `not`."""
-        return tuple(term.value for term in terms(self.query) if term.is_text)
-
-    @property
-    def hints(self) -> Sequence[str]:
-        """The mistakes, and a sentence for each word that is written like a field but is none: `bogus:1`, not `http://`."""
-        words = [term.value for term in terms(self.query, negated=True) if term.field == WORD]
-        names = [match[1] for match in map(_LIKE_FIELD.match, words) if match is not None]
-        return (*self.mistakes, *(f"{name}: is no field, so this is searched as a word" for name in names))
-
-    @property
-    def whole_texts(self) -> Sequence[str]:
-        """The words and quoted texts of a filter of nothing else, all of them needed; empty for other filters."""
-        parts = self.query.parts if isinstance(self.query, Group) and self.query.join == "and" else (self.query,)
-        texts = [part.value for part in parts if isinstance(part, Term) and part.is_text]
-        return texts if len(texts) == len(parts) else ()
+    mistakes: Sequence[str]  # a sentence for each unfinished or wrong term, which is left out of the condition
+    hints: Sequence[
+        str
+    ]  # the same, and one for each word that is written like a field but is none: `bogus:1`, not `http://`
+    texts: Sequence[str]  # the words and quoted texts that a matching row may contain, without those behind `not`
+    whole_texts: Sequence[str]  # those of a filter of nothing else, all of them needed; empty for other filters
 
 
 def terms(query: Query | None, *, negated: bool = False) -> Iterator[Term]:
@@ -337,7 +323,14 @@ def read_filter(text: str) -> Reading:
             tokens.append(word.lower() if word in _JOINERS else _term(word, mistakes))
             tokens.extend(")" * closing)
             depth = max(0, depth + (word == "(") - (word == ")") - closing)
-    return Reading(_group(tokens, depth=0), tuple(dict.fromkeys(mistakes)))
+    query, told = _group(tokens, depth=0), tuple(dict.fromkeys(mistakes))
+    words = [term.value for term in terms(query, negated=True) if term.field == WORD]
+    names = [match[1] for match in map(_LIKE_FIELD.match, words) if match is not None]
+    hints = (*told, *(f"{name}: is no field, so this is searched as a word" for name in names))
+    texts = tuple(term.value for term in terms(query) if term.is_text)
+    parts = query.parts if isinstance(query, Group) and query.join == "and" else (query,)
+    is_of_texts = all(isinstance(part, Term) and part.is_text for part in parts)
+    return Reading(query, told, hints, texts, texts if is_of_texts else ())
 
 
 def _group(tokens: deque[Term | str | None], depth: int) -> Query | None:

@@ -48,7 +48,7 @@ class BodyRedactor:
         self.decoded_from = ""  # the coding that was undone; empty while bytes are passed on unchanged
         self.left_out = 0  # number of bytes that do not pass, because nobody can tell what is in them
         self._encoding = encoding or ""
-        self._body = PlainBody() if is_known(encoding) and (needles() or learn) else None
+        self.body = PlainBody() if is_known(encoding) and (needles() or learn) else None  # while it is coded
         self._learn = learn
         self._login = b""  # the text of a login
         self._coded = b""  # coded bytes that have not passed
@@ -59,22 +59,18 @@ class BodyRedactor:
         """Whether text of a model is held back because it may be the beginning of a secret."""
         return any(place >= self._settled for pieces in self._open.values() for place, _ in pieces)
 
-    def release(self) -> Redacted:
-        """Return the text held back, because its rest does not arrive in time; coded bytes keep waiting."""
-        return self.take(b"", is_late=True) if self._body is None else (b"", ())
-
     def feed(self, data: bytes) -> Redacted:
         """Take bytes; returns bytes to record, possibly none, and the redactions."""
-        if self._body is None:
+        if self.body is None:
             return self._feed_text(data)
         before = len(self._coded)
         self._coded += data
-        text = self._body.feed(data, self._encoding)
+        text = self.body.feed(data, self._encoding)
         if text is None:  # of what cannot be decoded, nobody knows what is in it
-            self.left_out += len(data) if self._body.has_given else len(self._coded)
+            self.left_out += len(data) if self.body.has_given else len(self._coded)
             return self._pass_text(())
-        if self._body.is_plain:
-            self._body, self._coded = None, b""
+        if self.body.is_plain:
+            self.body, self._coded = None, b""
             return self._feed_text(text)
         was_held = bool(self.held)  # some of what comes now belongs to earlier bytes
         kept, redactions = self._feed_text(text)
@@ -90,11 +86,11 @@ class BodyRedactor:
     def flush(self) -> Redacted:
         """Return the bytes held back, at the end."""
         text, redactions = self._feed_text(b"", is_all=True)
-        if self._body is None:
+        if self.body is None:
             return text, redactions
         self._decoded += text
-        self._body.finish()
-        if redactions or self.decoded_from or self._body.problem:  # cut off, its last bytes may hold anything
+        self.body.finish()
+        if redactions or self.decoded_from or self.body.problem:  # cut off, its last bytes may hold anything
             return self._pass_text(redactions)
         return self._coded, ()
 

@@ -46,15 +46,8 @@ class _Candidate:
     entry: HostEntry
     host: str
     file: str
+    address: str  # its command or URL, without secrets
     why_not: str
-
-    @property
-    def address(self) -> str:
-        """Its command or URL, without secrets."""
-        entry = self.entry
-        if entry.problem:
-            return " ".join(hide(str(entry.table.get(key, "")) for key in ("command", "url"))).strip()
-        return describe(read_entry(entry.name, entry.table)[0])
 
     def lines(self) -> Iterator[str]:
         """Describe the server in full: what it would run, and with what."""
@@ -132,7 +125,10 @@ def _candidates(words: Sequence[str], settings: Settings) -> Iterator[_Candidate
             diagnostics.tell(f"{host.title} is skipped: {error}")
             continue
         for entry in entries:
-            yield _Candidate(entry=entry, host=host.title, file=where, why_not=entry.problem)
+            address = " ".join(hide(str(entry.table.get(key, "")) for key in ("command", "url"))).strip()
+            if not entry.problem:
+                address = describe(read_entry(entry.name, entry.table)[0])
+            yield _Candidate(entry=entry, host=host.title, file=where, address=address, why_not=entry.problem)
     for name in (host.project_file for host in HOSTS if not words):
         if Path(name).is_file() and Path(name).resolve() not in own:
             diagnostics.tell(f"{name} in this folder is left alone; import it with: tui-host servers import {name}")

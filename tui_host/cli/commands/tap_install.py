@@ -147,19 +147,15 @@ def _paths(host: KnownHost, typed: Path | None, environment: Mapping[str, str]) 
 
 
 def own_program(folder: Path | None, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command by which a host starts a tap. Names the data folder, which may be another in the host's environment."""
-    own = own_command(Path(sys.argv[0]), Path(sys.executable))
+    """Return the command by which a host starts a tap from any folder, with any PATH; it names the data folder, which may be another there."""
+    interpreter = Path(sys.executable)
+    own = (str(interpreter.absolute()), "-P", "-m", "tui_host")
+    for script in (interpreter.with_name("tui-host"), Path(sys.argv[0])):  # the last one counts
+        if script.name == "tui-host" and os.access(script, os.X_OK):
+            own = (str(script.absolute()),)  # not resolved: a package manager's link follows its newest version
     if "archive-v0" in own[0]:
         diagnostics.tell(f"{own[0]} is in uv's cache and may vanish: run «uv tool install tui-host» first")
     return (*own, "tap", "stdio", "--data-dir", str(data_dir(folder, environment)))
-
-
-def own_command(started: Path, interpreter: Path) -> tuple[str, ...]:
-    """Return the command that starts this program from any folder and with any PATH."""
-    for script in (started, interpreter.with_name("tui-host")):
-        if script.name == "tui-host" and os.access(script, os.X_OK):
-            return (str(script.absolute()),)  # not resolved: a package manager's link follows its newest version
-    return (str(interpreter.absolute()), "-P", "-m", "tui_host")
 
 
 def _planned(file: HostFile, host: KnownHost, names: Sequence[str], program: Sequence[str]) -> _Plan:

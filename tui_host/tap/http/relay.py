@@ -31,7 +31,7 @@ from tui_host.tap.http.relayed_exchange import RelayedExchange, Report
 from tui_host.tap.http.request_gate import Gate
 from tui_host.tap.http.sides import Side
 from tui_host.tap.http.upstream import MACHINE, Upstream, depth_of_name
-from tui_host.tap.http_messages import HeadBuffer, HeadError, MessageHead, SizedBody, for_next_hop, new_field
+from tui_host.tap.http_messages import HeadBuffer, HeaderLine, HeadError, MessageHead, SizedBody, for_next_hop
 
 READ_BYTES = 1 << 20  # to read at once at most; larger reads make large bodies cheaper
 LOOPBACK = "127.0.0.1"
@@ -366,8 +366,11 @@ def own_answer(status: int, **fields: bytes) -> MessageHead:
     """Make the head of an answer that ends the connection; `Content_Type` is a header. Raises HeadError for a line break."""
     first = b"HTTP/1.1 %d %s\r\n" % (status, HTTPStatus(status).phrase.encode())
     named = {"Server": TAP.encode(), **fields, "Connection": b"close"}
-    lines = tuple(new_field(name.replace("_", "-").encode(), value) for name, value in named.items())
-    return MessageHead(first=first, minor=1, status=status, fields=lines)
+    lines: list[HeaderLine] = []
+    for name, value in named.items():
+        key = name.replace("_", "-").encode()
+        lines.append(HeaderLine(key.lower(), b"", key + b":\r\n").with_value(value))
+    return MessageHead(first=first, minor=1, status=status, fields=tuple(lines))
 
 
 def bound(port: int, upstream: Upstream) -> socket.socket:

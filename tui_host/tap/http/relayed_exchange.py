@@ -15,7 +15,7 @@ from tui_host.capture.http.exchange_end import Ending
 from tui_host.tap import http_messages as messages
 from tui_host.tap import relay as kinds
 from tui_host.tap.http.logins import BodyChange
-from tui_host.tap.http_messages import HeadError, MessageHead, SizedBody, new_field
+from tui_host.tap.http_messages import HeaderLine, HeadError, MessageHead, SizedBody
 
 Report: TypeAlias = Callable[[bytes, int, bytes], None]
 """Takes what the recorder is to know, without waiting: its kind, the exchange's number, its data."""
@@ -69,7 +69,8 @@ class RelayedExchange:
             if answer.is_done and self._passed is not None:
                 out = change(self._held)
                 kept = [field for field in self._passed.fields if field.key not in messages.FRAMES]
-                self._passed = replace(self._passed, fields=(*kept, new_field(b"Content-Length", b"%d" % len(out))))
+                size_line = HeaderLine(b"content-length", b"", b"Content-Length:\r\n").with_value(b"%d" % len(out))
+                self._passed = replace(self._passed, fields=(*kept, size_line))
         elif change is not None:
             out = change.feed(content, is_last=answer.is_done)
             if change.url:  # before the bytes that contain it, so that a session's id in it is not kept
