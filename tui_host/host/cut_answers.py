@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tui_host.capture.content_codings import PlainBody
-from tui_host.capture.record import value_of
 from tui_host.chat import result_words as wording
 from tui_host.chat.conversation import AnswerItem, CallItem, NoteItem
 from tui_host.llm.dialects.table import dialect_at
@@ -79,7 +78,7 @@ def _read(store: Store, session: str, item: AnswerItem) -> Iterator[ModelEvent]:
     spoken = dialect_at(request.url or "") if request is not None else None
     if spoken is None or response is None:
         return
-    decoder, body = spoken.decoder(value_of(response.headers, "content-type")), PlainBody()
+    decoder, body = spoken.decoder(response.value("content-type")), PlainBody()
     for record in records:
         if record.kind == "chunk" and record.exchange == records[-1].exchange:
             yield from decoder.feed(body.feed(record.data, record.encoding) or b"")
