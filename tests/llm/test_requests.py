@@ -19,11 +19,11 @@ from tui_host.llm.dialects.table import DIALECTS, dialect
 from tui_host.llm.messages import Ask, Image, Message, Text, Thinking, ToolCall, ToolSpec
 from tui_host.llm.model_request import credential_place, join, model_request, models_request
 from tui_host.llm.outgoing import Outgoing, Target
+from tui_host.llm.provider_keys import with_key
 from tui_host.settings.environment_references import Secret
 from tui_host.settings.model_options import SETTABLE, Options, options_of, value_of
 from tui_host.settings.presets import PRESETS
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.system_keyring import with_key
 from tui_host.settings.urls import proxy_for
 
 

@@ -28,8 +28,8 @@ from tui_host.guard.child_process import ChildCommand
 from tui_host.servers import server_endpoint
 from tui_host.servers.catalog import CallProgress, ServerStatus, Tool, ToolOutput, Turning
 from tui_host.servers.pool import Pool
+from tui_host.servers.server_endpoint import child_environment
 from tui_host.servers.server_questions import Answering
-from tui_host.settings.environment_references import child_environment
 from tui_host.settings.schema import ServerSpec, Template
 
 SDK_SERVER = Path(__file__).parent / "sdk_server.py"

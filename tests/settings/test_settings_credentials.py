@@ -8,16 +8,15 @@ import pytest
 
 from tests.settings.reading import NOTHING, read
 from tui_host.errors import SettingsError
-from tui_host.llm.provider_check import check_provider
+from tui_host.llm.provider_check import check_provider, resolve_options
+from tui_host.servers.server_endpoint import child_environment
 from tui_host.settings.credential_places import in_url, in_variables, in_words
 from tui_host.settings.environment_references import (
     CHILD_VARIABLES,
     Secret,
-    child_environment,
     credential,
     resolve,
     resolve_headers,
-    resolve_options,
     secrets_of,
 )
 from tui_host.settings.model_options import Options

@@ -15,20 +15,14 @@ from keyring.backends import fail, null
 from tests.settings import keyrings
 from tests.settings.reading import mode, read, write
 from tui_host.errors import SettingsError
+from tui_host.llm.provider_keys import forget_key, may_have_key, store_key, stored_key, with_stored_key
 from tui_host.servers.login_store import LoginStore
 from tui_host.settings.environment_references import Secret, credential
 from tui_host.settings.load import Overrides, load
 from tui_host.settings.presets import DEMO_PROVIDER, PRESETS
 from tui_host.settings.save import save_state, write_private
 from tui_host.settings.schema import Provider, Template
-from tui_host.settings.system_keyring import (
-    forget_key,
-    keyring_name,
-    may_have_key,
-    store_key,
-    stored_key,
-    with_stored_key,
-)
+from tui_host.settings.system_keyring import keyring_name
 
 
 def test_choices_are_remembered_beside_each_other_and_can_be_forgotten(tmp_path: Path) -> None:

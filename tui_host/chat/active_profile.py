@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeAlias
 
-from tui_host.settings.environment_references import resolve, resolve_options
+from tui_host.llm.provider_check import resolve_options
+from tui_host.settings.environment_references import resolve
 from tui_host.settings.model_options import Options
 from tui_host.settings.schema import Profile, Template
 from tui_host.settings.tables import matches

@@ -17,8 +17,8 @@ from tui_host.cli import diagnostics, output
 from tui_host.cli.answerers import given_text
 from tui_host.errors import JSON, ServerError, SettingsError, TuiHostError
 from tui_host.llm.provider_check import check_provider
+from tui_host.llm.provider_keys import with_stored_key
 from tui_host.settings.mistakes import nearest
-from tui_host.settings.system_keyring import with_stored_key
 from tui_host.settings.tables import matches, pattern_of
 
 if TYPE_CHECKING:

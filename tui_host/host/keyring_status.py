@@ -11,7 +11,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
 
 from tui_host.errors import ModelError, SettingsError
-from tui_host.settings import system_keyring
+from tui_host.llm import provider_keys
 from tui_host.settings.environment_references import credential
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class KeyringKeys:
 
     async def filled(self, provider: Provider) -> Provider:
         """Return the provider with its key from the keyring, if any. Raises ModelError if that fails, and no other key is configured."""
-        if not system_keyring.may_have_key(provider):
+        if not provider_keys.may_have_key(provider):
             return provider
         try:
             if provider.name not in self._known:
@@ -56,7 +56,7 @@ class KeyringKeys:
                 self._notices.append(notice)
             return provider
         key = self._known[provider.name]
-        return provider if key is None else system_keyring.with_key(provider, key)
+        return provider if key is None else provider_keys.with_key(provider, key)
 
     async def _look(self, provider: Provider) -> None:
         if provider.name in self._known:  # by now
@@ -64,7 +64,7 @@ class KeyringKeys:
         if self._failure is not None and time.monotonic() - self._failed_at < _HOLDS_SECONDS:
             raise SettingsError(self._failure.what, f"providers.{provider.name}.api_key", self._failure.remedy)
         try:
-            self._learn(provider, await in_thread(lambda: system_keyring.stored_key(provider.name)))
+            self._learn(provider, await in_thread(lambda: provider_keys.stored_key(provider.name)))
         except SettingsError as error:
             self._failure, self._failed_at = error, time.monotonic()
             raise
@@ -72,14 +72,14 @@ class KeyringKeys:
 
     async def store(self, provider: Provider, key: str) -> str:
         """Store a key; returns the keyring's name. Raises SettingsError without a keyring that takes it, or if no header can hold it."""
-        credential(system_keyring.with_key(provider, key), {})
-        place = await in_thread(lambda: system_keyring.store_key(provider.name, key))
+        credential(provider_keys.with_key(provider, key), {})
+        place = await in_thread(lambda: provider_keys.store_key(provider.name, key))
         self._learn(provider, key)
         return place
 
     async def forget(self, provider: Provider) -> bool:
         """Delete a key from the keyring; returns False if the keyring had no key. Raises `SettingsError` as above."""
-        was_there = await in_thread(lambda: system_keyring.forget_key(provider.name))
+        was_there = await in_thread(lambda: provider_keys.forget_key(provider.name))
         self._known[provider.name] = None
         return was_there
 

@@ -10,8 +10,8 @@ from tui_host.errors import ModelError, SettingsError
 from tui_host.llm.dialects.table import dialect
 from tui_host.llm.messages import Ask
 from tui_host.llm.outgoing import Outgoing, Target
-from tui_host.llm.provider_check import address_of, demand_key
-from tui_host.settings.environment_references import credential, resolve_headers, resolve_options
+from tui_host.llm.provider_check import address_of, demand_key, resolve_options
+from tui_host.settings.environment_references import credential, resolve_headers
 from tui_host.settings.presets import PRESETS, service_at
 from tui_host.settings.schema import Provider
 

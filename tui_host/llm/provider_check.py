@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from tui_host.errors import SettingsError
+from tui_host.errors import JSON, SettingsError
 from tui_host.settings.environment_references import (
     SET_VARIABLE,
     Secret,
     credential,
     resolve,
     resolve_headers,
-    resolve_options,
 )
 from tui_host.settings.mistakes import Report
-from tui_host.settings.schema import Provider
+from tui_host.settings.model_options import Options
+from tui_host.settings.schema import Provider, Template
 from tui_host.settings.urls import check_url, is_loopback, parts_of
 
 _CREDENTIALS = frozenset(("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+
+
+def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
+    """Fill in the references in the `extra_body` of model options; raises as `resolve` does."""
+
+    def filled(value: JSON, place: str) -> JSON:
+        if isinstance(value, str):
+            return resolve(Template(text=value), environment, where=place).text
+        if isinstance(value, Mapping):
+            return {key: filled(item, f"{place}.{key}") for key, item in value.items()}
+        if isinstance(value, Sequence):
+            return [filled(item, place) for item in value]
+        return value
+
+    body = {name: filled(value, f"{where}.extra_body.{name}") for name, value in options.extra_body.items()}
+    return replace(options, extra_body=body)
 
 
 def address_of(provider: Provider, environment: Mapping[str, str]) -> str:

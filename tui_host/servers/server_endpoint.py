@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_host.errors import SettingsError
 from tui_host.guard.child_process import ChildCommand
-from tui_host.settings.environment_references import child_environment, resolve, resolve_headers
+from tui_host.settings.environment_references import listed_environment, resolve, resolve_headers
 from tui_host.settings.schema import ServerSpec, Template
 from tui_host.settings.urls import check_url
 
@@ -45,3 +45,11 @@ def resolve_endpoint(spec: ServerSpec, environment: Mapping[str, str]) -> Endpoi
     argv = (filled(spec.command, "command"), *(filled(argument, "args") for argument in spec.args))
     cwd = None if spec.cwd is None else Path(filled(spec.cwd, "cwd")).expanduser()
     return Endpoint(command=ChildCommand(argv=argv, environment=child_environment(spec, environment), cwd=cwd))
+
+
+def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return a stdio server's complete environment: `CHILD_VARIABLES`, and the server's own `env`; raises as `resolve` does."""
+    variables = listed_environment(environment)
+    for name, template in spec.env.items():
+        variables[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
+    return variables

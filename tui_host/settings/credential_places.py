@@ -8,7 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 from urllib.parse import unquote_plus
 
-from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, kinds_of, sensitivity
+from tui_host.settings.sensitivity import SCHEMES, Place, is_of_words, is_telling, sensitivity
 
 _USERINFO = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]*:(?:\\?/){2}([^/?#\s\"']+)@")
 # A URL parameter with its value. The value may contain separators, unless another parameter or a link's bracket follows.
@@ -40,9 +40,6 @@ _ELSEWHERE = re.compile(
 _REFERENCE = re.compile(r"(?:\$(?:[A-Z_][A-Z0-9_]*|\{[^{}]*\}|\([^()]*\)))+")
 # A path: several parts, or a single part with a suffix. A value that only begins with a slash may be a key.
 _PATH = re.compile(r"(?:\.{1,2}|~[\w.-]*|[A-Za-z]:)?(?:(?:[/\\][\w.@ ()+,-]+){2,}[/\\]?|[/\\][\w@ -]*\.\w+)")
-_ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
-# A parameter of a header, `name=value`; what only ends with `=` is none.
-_PART = re.compile(r'([\w.-]+)=(?!=*(?:[\s,;&]|$))(?:"([^"]*)"|([^\s,;&"]+))')
 # A shell's variables for the current and previous folder: no passwords, despite `PWD` in their names.
 _WORKING = frozenset(("PWD", "OLDPWD"))
 _PASSWORD = re.compile(r"passw|pwd|pass\b|secret", re.IGNORECASE)
@@ -110,31 +107,6 @@ def credential_in(value: str) -> str:
     """Return a header's value without its authentication scheme."""
     scheme, space, rest = value.partition(" ")
     return rest if space and scheme.lower() in SCHEMES else value
-
-
-def several_in(name: str, value: str) -> Iterator[re.Match[str]]:
-    """Find likely credentials in a header named for several keys or tokens. It may also hold counts or words."""
-    if "several" in kinds_of(name):
-        yield from _ONE_OF_SEVERAL.finditer(value)
-
-
-def parts_of_credential(value: str) -> Iterator[str]:
-    """Yield the credentials inside a header's value, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
-    if "⟨secret:" in value:
-        return
-    credential = credential_in(value.strip())
-    named = list(_PART.finditer(credential))
-    for match in named:
-        if sensitivity(match[1]) == "remove":
-            text = match[2] or match[3]
-            yield from (text, unquote_plus(text))
-    # Beside parameters, words are part of a list or a scheme. Of words alone, the first is a scheme.
-    words = re.split(r"[\s,;&]+", credential.partition(" ")[2] or credential)
-    for word in words if not named else ():
-        yield word
-        before, _, behind = word.partition(":")
-        if before and not behind.startswith("//"):
-            yield behind
 
 
 def _in_text(text: str) -> Iterator[tuple[str, str]]:

@@ -6,13 +6,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from typing_extensions import override
 
-from tui_host.errors import JSON, SettingsError
-from tui_host.settings.model_options import Options
-from tui_host.settings.schema import REFERENCE, Provider, ServerSpec, Settings, Template
+from tui_host.errors import SettingsError
+from tui_host.settings.schema import REFERENCE, Provider, Settings, Template
 
 _PASSED = (
     "HOME LOGNAME PATH SHELL TERM USER LANG LC_ALL TZ TMPDIR "
@@ -49,22 +48,6 @@ def resolve(template: Template, environment: Mapping[str, str], *, where: str) -
     # As in a shell, `:-` also stands in for an empty variable.
     text = REFERENCE.sub(lambda match: environment.get(match[1]) or match[2] or "", template.text)
     return Template(text=text, literal=True)
-
-
-def resolve_options(options: Options, environment: Mapping[str, str], *, where: str) -> Options:
-    """Fill in the references in the `extra_body` of model options; raises as `resolve` does."""
-
-    def filled(value: JSON, place: str) -> JSON:
-        if isinstance(value, str):
-            return resolve(Template(text=value), environment, where=place).text
-        if isinstance(value, Mapping):
-            return {key: filled(item, f"{place}.{key}") for key, item in value.items()}
-        if isinstance(value, Sequence):
-            return [filled(item, place) for item in value]
-        return value
-
-    body = {name: filled(value, f"{where}.extra_body.{name}") for name, value in options.extra_body.items()}
-    return replace(options, extra_body=body)
 
 
 def resolve_headers(headers: Mapping[str, Template], environment: Mapping[str, str], *, where: str) -> dict[str, str]:
@@ -129,14 +112,6 @@ def secret_headers(settings: Settings) -> tuple[str, ...]:
 def listed_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variables passed to every child process; none of them holds a credential."""
     return {name: environment[name] for name in CHILD_VARIABLES if name in environment}
-
-
-def child_environment(spec: ServerSpec, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a stdio server's complete environment: `CHILD_VARIABLES`, and the server's own `env`; raises as `resolve` does."""
-    variables = listed_environment(environment)
-    for name, template in spec.env.items():
-        variables[name] = resolve(template, environment, where=f"servers.{spec.name}.env.{name}").text
-    return variables
 
 
 def _given(templates: Iterable[Template | None], environment: Mapping[str, str]) -> Iterator[Secret]:

@@ -54,8 +54,7 @@ def whole(path: Path, where: str) -> Path:
 
 def shipped(name: str) -> Path:
     """Return the path of a file in the repository's folder `config/`: from the installed package, else from the checkout."""
-    installed = _PACKAGE / "config"
-    return (installed if installed.is_dir() else _PACKAGE.parent / "config") / name
+    return next(path for path in (_PACKAGE / "config", _PACKAGE.parent / "config") if path.is_dir()) / name
 
 
 def ensure_private_dir(path: Path) -> None:

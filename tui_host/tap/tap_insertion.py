@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import PurePath
 
 from tui_host.settings.hosts.host_entries import ServerEntry
-from tui_host.settings.hosts.jsonc import COMMA, Edit, PlacedValue, edited
+from tui_host.settings.hosts.jsonc import COMMA, Edit, PlacedValue
 from tui_host.tap.stdio_arguments import read_stdio_arguments
 
 PROGRAMS = ("tui-host", "tui_host")
@@ -57,7 +57,9 @@ def install(text: str, servers: Iterable[ServerEntry], names: Collection[str], p
     changes = [_installed(text, entry, program) if program else _uninstalled(text, entry) for entry in entries]
     edits = [edit for needed in changes if isinstance(needed, list) for edit in needed]
     skipped = [needed for needed in changes if isinstance(needed, SkippedServer)]
-    return ChangedFile(text=edited(text, edits), skipped=tuple(skipped))
+    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):  # text outside the edits stays unchanged
+        text = f"{text[: edit.start]}{edit.text}{text[edit.end :]}"
+    return ChangedFile(text=text, skipped=tuple(skipped))
 
 
 def differences(before: Iterable[ServerEntry], after: Iterable[ServerEntry]) -> tuple[ChangedServer, ...]:

@@ -22,10 +22,8 @@ from tui_host.settings.credential_places import (
     CredentialSpan,
     credential_in,
     in_url,
-    parts_of_credential,
     password_in,
     said,
-    several_in,
 )
 from tui_host.settings.sensitivity import REDIRECT_KEYS, SESSION_KEYS, has_scheme, kinds_of, sensitivity
 from tui_host.settings.urls import parts_of
@@ -35,6 +33,9 @@ Learn: TypeAlias = Callable[[str, str], None]
 _Span: TypeAlias = tuple[int, int, str, str]
 """Where a credential stands in a body: its first byte, one past its last, name and value."""
 
+_ONE_OF_SEVERAL = re.compile(r"(?<![\w.~+/-])(?=[^\d\s,;]{0,200}\d)(?=[^A-Za-z\s,;]{0,200}[A-Za-z])[\w.~+/-]{16,}=*")
+# A parameter of a header, `name=value`; what only ends with `=` is none.
+_PART = re.compile(r'([\w.-]+)=(?!=*(?:[\s,;&]|$))(?:"([^"]*)"|([^\s,;&"]+))')
 _BLANKS = b"\xef\xbb\xbf \t\r\n"
 _LOGIN_LIMIT = 64 << 10  # bytes that a login's body has at most
 _COLON = rb"[ \t\r\n]*+:[ \t\r\n]*+"
@@ -89,8 +90,28 @@ def in_header(name: str, value: str, also: Collection[str]) -> list[CredentialSp
     """Return where credentials are in a header's value, without the scheme."""
     if name in also or sensitivity(name, value, "header") == "remove":
         return [CredentialSpan(len(value) - len(credential_in(value)), len(value), name)]
-    several = [CredentialSpan(*match.span(), name) for match in several_in(name, value)]
+    found = _ONE_OF_SEVERAL.finditer(value) if "several" in kinds_of(name) else ()
+    several = [CredentialSpan(*match.span(), name) for match in found]
     return several or in_url(value, REDIRECT_KEYS if name == "location" else ())
+
+
+def _parts_of_credential(value: str) -> Iterator[str]:
+    """Yield the credentials inside a header's value, as in `Token token="X"`, `MyScheme X` or `Key id:X`."""
+    if "⟨secret:" in value:
+        return
+    credential = credential_in(value.strip())
+    named = list(_PART.finditer(credential))
+    for match in named:
+        if sensitivity(match[1]) == "remove":
+            text = match[2] or match[3]
+            yield from (text, unquote_plus(text))
+    # Beside parameters, words are part of a list or a scheme. Of words alone, the first is a scheme.
+    words = re.split(r"[\s,;&]+", credential.partition(" ")[2] or credential)
+    for word in words if not named else ():
+        yield word
+        before, _, behind = word.partition(":")
+        if before and not behind.startswith("//"):
+            yield behind
 
 
 @lru_cache(1 << 8)
@@ -101,7 +122,7 @@ def shown_in(name: str, value: str) -> tuple[tuple[str, str], ...]:
     if sensitivity(name, value, "header") != "remove":
         spans = [span for span in in_header(name, value, ()) if span.name.lower() not in SESSION_KEYS]
         return tuple((span.name, text) for span in spans for text in _decoded(value[span.start : span.end], span.name))
-    values = [credential_in(value).strip(), *parts_of_credential(value)]
+    values = [credential_in(value).strip(), *_parts_of_credential(value)]
     if value[:6].lower() == "basic ":
         with suppress(ValueError):  # Source: RFC 7617; RFC 6749, section 2.3.1, for the encoding as in a form.
             password = base64.b64decode(values[0], validate=True).decode().partition(":")[2]

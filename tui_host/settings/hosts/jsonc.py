@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tui_host.errors import JSON, SettingsError
@@ -38,13 +38,6 @@ class Edit:
     start: int
     end: int
     text: str
-
-
-def edited(text: str, edits: Iterable[Edit]) -> str:
-    """Apply edits that do not overlap; text outside the edits stays unchanged."""
-    for edit in sorted(edits, key=lambda edit: edit.start, reverse=True):
-        text = f"{text[: edit.start]}{edit.text}{text[edit.end :]}"
-    return text
 
 
 def parse(text: str, where: str) -> PlacedValue:
