@@ -6,7 +6,6 @@ import json
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
@@ -260,23 +259,22 @@ def setup_change(wires: Wires, request: Row) -> str:
     before = wires.ladder.rows[numbers[place - 1]] if place else wires.before(request)
     if before is None or before.missing or request.missing or max(before.size, request.size) > MOST:
         return ""
-    old, new = _setup(wires, before), _setup(wires, request)
+    setups: list[dict[str, str]] = []
+    for row in (before, request):
+        facts, weight = wires.recorded.requests.get((row.capture, row.exchange)), weigh(wires, [row])[0]
+        in_text = any(tool.in_text for tool in weight.tools)
+        taught = sum(size for words, size in weight.put_in.items() if words == _TEACHES)
+        protocol = f"in the prompt, {taught:,} bytes" if in_text or taught else "native" * bool(weight.tools)
+        model = "" if facts is None or not facts.model else f"{row.peer}/{facts.model}"
+        servers = ", ".join(sorted({tool.server for tool in weight.tools if tool.server}))
+        setups.append({"model": model, "tool protocol": protocol, "servers": servers})
+    old, new = setups
     words = [
         f"{what} {line(new[what], 80)}, was {line(old[what], 80)}"
         for what in new
         if old[what] and new[what] and old[what] != new[what]
     ]
     return f"changed: {'; '.join(words)}" if words else ""
-
-
-def _setup(wires: Wires, request: Row) -> Mapping[str, str]:
-    facts, weight = wires.recorded.requests.get((request.capture, request.exchange)), weigh(wires, [request])[0]
-    in_text = any(tool.in_text for tool in weight.tools)
-    taught = sum(size for words, size in weight.put_in.items() if words == _TEACHES)
-    protocol = f"in the prompt, {taught:,} bytes" if in_text or taught else "native" * bool(weight.tools)
-    model = "" if facts is None or not facts.model else f"{request.peer}/{facts.model}"
-    servers = ", ".join(sorted({tool.server for tool in weight.tools if tool.server}))
-    return {"model": model, "tool protocol": protocol, "servers": servers}
 
 
 def _broken(row: Row) -> str:

@@ -92,12 +92,8 @@ class Stories:
         if info is not None:
             return story_of([info]) if info.is_foreign else None
         head, dash, letters = name.rpartition("-")
-        stories = self._with(f"{head}{dash}{letters[1:]}") if letters.startswith("s") else ()
+        stories = self.with_tap(f"{head}{dash}{letters[1:]}") if letters.startswith("s") else ()
         return next((story for story in stories if story.id == name), stories[0] if stories else None)
-
-    def around(self, tap: str) -> Sequence[SessionInfo]:
-        """Return all taps of a tap's stories."""
-        return list({info.id: info for story in self._with(tap) for info in story.taps}.values())
 
     def find(self, name: str) -> SessionInfo:
         """Find a session, a story or a tap by id, by the beginning of an id, where a story comes before its taps, or as `last`."""
@@ -111,19 +107,19 @@ class Stories:
                 return matches[0]
             info = self._store.sessions.find(name)  # names the nearest ids where there is none
             if name == "last" and info.is_story and not info.imported:
-                return self._with(info.id)[0]
+                return self.with_tap(info.id)[0]
         return story_of([info]) if info.is_story and not isinstance(info, TapStory) else info
 
     def join(self, one: str, two: str) -> TapStory:
         """Join two different stories recorded here, each named by its id or that of one of its taps. Return the joined story."""
         named = [self._recorded_here(name) for name in (one, two)]
         # A tap's id stands for the first of its stories.
-        whole = [story if story.halves else self._with(story.taps[0].id)[0] for story in named]
+        whole = [story if story.halves else self.with_tap(story.taps[0].id)[0] for story in named]
         first, second = ([tap.id for tap in story.taps] for story in whole)
         if len({*first, *second}) < 2:
             raise TuiHostError("both are the same tap", f"{one} {two}", "name two stories of `tui-host sessions list`")
         save_tap_links(self._store, (pair for pair in product(first, second) if pair[0] != pair[1]), joined=True)
-        return self._with(first[0])[0]
+        return self.with_tap(first[0])[0]
 
     def part(self, name: str, story: str = "") -> TapStory:
         """Part a tap from the other taps of all stories, or only of the story with the id `story`. Return the tap's story."""
@@ -131,11 +127,13 @@ class Stories:
         if len(taps) > 1:
             remedy = f"name the tap to part: {', '.join(taps)}"
             raise TuiHostError("this is a story of several taps", name, remedy)
-        mates = {mate.id for whole in self._with(taps[0]) if story in {"", whole.id} for mate in whole.taps} - {*taps}
+        mates = {mate.id for whole in self.with_tap(taps[0]) if story in {"", whole.id} for mate in whole.taps} - {
+            *taps
+        }
         if not mates:
             raise TuiHostError("this tap is a story by itself already", name, "look at `tui-host sessions list`")
         save_tap_links(self._store, product(taps, mates), joined=False)
-        return self._with(taps[0])[0]
+        return self.with_tap(taps[0])[0]
 
     def _recorded_here(self, name: str) -> TapStory:
         named = self.find(name)
@@ -144,7 +142,7 @@ class Stories:
         remedy = "name a story or a tap of `tui-host sessions list`"
         raise TuiHostError("this is no tap that was recorded here", name, remedy)
 
-    def _with(self, tap: str) -> Sequence[TapStory]:
+    def with_tap(self, tap: str) -> Sequence[TapStory]:
         """Return the stories with a tap: several for a shared server, none for an unknown id."""
         stories = self._stories(info for info in self._store.sessions.list() if not info.imported)
         return [story for story in stories if any(mate.id == tap for mate in story.taps)]

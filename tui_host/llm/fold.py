@@ -113,7 +113,18 @@ class Fold:
                 words.pieces.append(event.text)
                 words.tag = words.tag or event.tag
             case CallStarted():
-                self._start(event)
+                started = self._calls.get(event.index)
+                if started is None:
+                    if len(self._calls) >= MOST_CALLS:
+                        self.has_calls_left_out = True
+                        return
+                    started = self._calls[event.index] = _Part(event.index)
+                    self._parts.append(started)
+                started.wire_id = event.wire_id or started.wire_id
+                started.name = event.name or started.name
+                started.written = event.written or started.written
+                started.echo = started.echo if event.echo is None else event.echo
+                started.extend(event.start, event.end)
             case CallArguments(index=index) if (call := self._calls.get(index)) is not None:
                 if event.anew:
                     call.pieces.clear()
@@ -171,21 +182,6 @@ class Fold:
             last = _Part(is_thinking=thinking)
             self._parts.append(last)
         return last
-
-    def _start(self, event: CallStarted) -> None:
-        call = self._calls.get(event.index)
-        if call is None:
-            if len(self._calls) >= MOST_CALLS:
-                self.has_calls_left_out = True
-                return
-            call = self._calls[event.index] = _Part(event.index)
-            self._parts.append(call)
-        call.wire_id = event.wire_id or call.wire_id
-        call.name = event.name or call.name
-        call.written = event.written or call.written
-        if event.echo is not None:
-            call.echo = event.echo
-        call.extend(event.start, event.end)
 
     @property
     def text(self) -> str:

@@ -123,13 +123,10 @@ class _Adapter:
         if self._rules.items and is_array and "items" not in adapted:
             self.changes.append("added items to arrays")
             adapted["items"] = {}
-        return self._renamed(adapted)
-
-    def _renamed(self, schema: dict[str, JSON]) -> dict[str, JSON]:
-        """Rename properties with refused names; the server's own name is put at the beginning of the description."""
-        pattern, properties = self._rules.property_name, mapping(schema.get("properties"))
+        # Properties with refused names; the server's own name is put at the beginning of the description.
+        pattern, properties = self._rules.property_name, mapping(adapted.get("properties"))
         if pattern is None or all(map(pattern.fullmatch, properties)):
-            return schema
+            return adapted
         self.changes.append("renamed properties")
         new_names: dict[str, str] = {}
         renamed: dict[str, JSON] = {}
@@ -143,7 +140,7 @@ class _Adapter:
                     said = inner.get("description")
                     inner = {**inner, "description": f"{name}: {said}" if isinstance(said, str) and said else name}
             new_names[name], renamed[new] = new, inner
-        schema["properties"] = renamed
-        if "required" in schema:
-            schema["required"] = [new_names.get(str(name), str(name)) for name in items(schema["required"])]
-        return schema
+        adapted["properties"] = renamed
+        if "required" in adapted:
+            adapted["required"] = [new_names.get(str(name), str(name)) for name in items(adapted["required"])]
+        return adapted

@@ -225,7 +225,11 @@ def _delete(store: Store, args: Namespace) -> int:
     stories = Stories(store)
     named_by_id = {named.id: named for named in map(stories.find, args.words)}
     # Asked before anything is deleted: a story without one of its taps is another story.
-    around = {name: stories.around(name) for name, named in named_by_id.items() if isinstance(named, TapStory)}
+    around = {
+        name: dict.fromkeys(tap.id for story in stories.with_tap(name) for tap in story.taps)
+        for name, named in named_by_id.items()
+        if isinstance(named, TapStory)
+    }
     gone: set[str] = set()  # a tap may be named beside its story
     deleted: list[str] = []
     lines: list[str] = []
@@ -245,7 +249,7 @@ def _delete(store: Store, args: Namespace) -> int:
             deleted += [tap for tap in sessions if tap in gone and tap not in named_by_id]
             continue
         deleted.append(name)
-        if left := [tap.id for tap in around.get(name, ()) if tap.id not in gone and tap.id not in named_by_id]:
+        if left := [tap for tap in around.get(name, ()) if tap not in gone and tap not in named_by_id]:
             diagnostics.tell(f"{name}: the other taps of its story stay: {', '.join(left)}")
         taps = f"{counted(len(sessions), 'tap')}: " if len(sessions) > 1 else ""
         lines.append(f"deleted {name}  {taps}{visible(named.title, newlines=False)}")

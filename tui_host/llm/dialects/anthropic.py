@@ -186,7 +186,20 @@ class MessagesReader(AnswerReader):
                 # The count of the output is only a placeholder as yet.
                 self._count({name: count for name, count in usage.items() if name != "output_tokens"})
             case "content_block_start":
-                self._open(value, data)
+                opened = mapping(value.get("content_block"))
+                if self._begins_again and self._block_of(value) is not None:
+                    # A proxy asked again: the blocks come anew from the first on, perhaps with other words.
+                    self.repeat(restarts=True)
+                    self._blocks.clear()
+                self._begins_again = False
+                block = self._add(value, opened)
+                if block.kind in {"text", "thinking"}:
+                    block.first_text = text_or_empty(opened.get(block.kind))
+                    (self.thinking if block.kind == "thinking" else self.text)(block.first_text)
+                elif block.kind == "tool_use":
+                    echo = {name: held for name, held in opened.items() if name not in _OF_CALL and held is not None}
+                    block.call = self.call(None, opened.get("id"), opened.get("name"), echo)
+                    block.given = source(data, "content_block", "input")
             case "content_block_stop":
                 self._close(self._block_of(value))
             case "message_delta":
@@ -228,22 +241,6 @@ class MessagesReader(AnswerReader):
         block = _Block(dict(value), text_or_empty(value.get("type")))
         self._blocks[index if type(index) is int else len(self._blocks)] = self._last_block = block
         return block
-
-    def _open(self, event: Mapping[str, JSON], data: bytes) -> None:
-        value = mapping(event.get("content_block"))
-        if self._begins_again and self._block_of(event) is not None:
-            # A proxy asked again: the blocks come anew from the first on, perhaps with other words.
-            self.repeat(restarts=True)
-            self._blocks.clear()
-        self._begins_again = False
-        block = self._add(event, value)
-        if block.kind in {"text", "thinking"}:
-            block.first_text = text_or_empty(value.get(block.kind))
-            (self.thinking if block.kind == "thinking" else self.text)(block.first_text)
-        elif block.kind == "tool_use":
-            echo = {name: member for name, member in value.items() if name not in _OF_CALL and member is not None}
-            block.call = self.call(None, value.get("id"), value.get("name"), echo)
-            block.given = source(data, "content_block", "input")
 
     def _delta(self, event: Mapping[str, JSON]) -> None:
         delta, block = event.get("delta"), self._block_of(event)

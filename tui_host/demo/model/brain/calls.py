@@ -34,27 +34,23 @@ def call(turn: DemoTurn) -> Plan | None:
             text, mistake = text[:length], "" if isinstance(value, dict) else "it is not an object"
         except (ValueError, RecursionError) as error:
             mistake = str(error)
+        name = match["name"]
         # Once there are results, answer from them, even if the server has gone since.
-        if not turn.done and (mistake or tool_named(turn.tools, match["name"]) is None):
-            return _refusal(turn, match["name"], mistake)
-        wanted.append((match["name"], "" if mistake else text))
+        if not turn.done and tool_named(turn.tools, name) is None:
+            names = ", ".join(f"`{tool}`" for tool in turn.tools[:20]) or turn.words("none at all", "一个也没有")
+            english = f"No tool `{name}` was offered to me. I was offered: {names}."
+            chinese = f"请求里没有工具 `{name}`。请求里的工具有：{names}。"
+            return turn.answer(turn.words(english, chinese), lacks_tool=True)
+        if not turn.done and mistake:
+            english = (
+                f"I cannot read the arguments for `{name}`: {mistake}. Write one JSON object, such as "
+                f'`call {name} {{"name": "value"}}`; `raw call …` sends any text as it is.'
+            )
+            chinese = f"`{name}` 的参数无法读取：{mistake}。请写一个 JSON 对象；用 `raw call …` 可以原样发送任何文本。"
+            return turn.answer(turn.words(english, chinese))
+        wanted.append((name, "" if mistake else text))
     asked = [
         DemoCall(name=tool_named(turn.tools, name) or name.replace(".", "__", 1), arguments=text)
         for name, text in wanted
     ]
     return turn.ask(asked) or turn.answer("\n\n".join(turn.outcome(done) for done in turn.done))
-
-
-def _refusal(turn: DemoTurn, name: str, mistake: str) -> Plan:
-    """Say that the user named a tool that is not offered, or wrote arguments that are no object."""
-    if tool_named(turn.tools, name) is None:
-        names = ", ".join(f"`{tool}`" for tool in turn.tools[:20]) or turn.words("none at all", "一个也没有")
-        english = f"No tool `{name}` was offered to me. I was offered: {names}."
-        return turn.answer(turn.words(english, f"请求里没有工具 `{name}`。请求里的工具有：{names}。"), lacks_tool=True)
-    return turn.answer(
-        turn.words(
-            f"I cannot read the arguments for `{name}`: {mistake}. Write one JSON object, such as "
-            f'`call {name} {{"name": "value"}}`; `raw call …` sends any text as it is.',
-            f"`{name}` 的参数无法读取：{mistake}。请写一个 JSON 对象；用 `raw call …` 可以原样发送任何文本。",
-        )
-    )
