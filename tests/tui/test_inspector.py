@@ -201,5 +201,5 @@ async def test_c_shows_the_chain_of_the_row_s_call_and_o_goes_to_the_row_of_a_st
         assert detail.tab == before
         await pilot.press("c", "enter", "G", "k", "o")  # the last step is missing, and leads nowhere
         assert ladder.selected == row_of(wires, "request", 1)
-        assert app.inspector.show_chain("1.1.2")  # a step's second call has a chain of its own
+        assert app.inspector.show_page("1.1.2", "Chain")  # a step's second call has a chain of its own
         assert (ladder.selected, detail.tab) == (row_of(wires, "decision", 1), "Chain")

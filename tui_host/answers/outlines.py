@@ -120,7 +120,7 @@ def told_until(wires: Wires, row: Row) -> Mapping[int, str]:
     A result stands at its place in all later requests too, as long as what is before it does not change.
     """
     told: dict[int, str] = {}
-    whole = wires.whole
+    whole = wires.whole or wires
     ladder, kept = whole.ladder, _TOLD.setdefault(whole.ladder, {})
     numbers = ladder.numbers.requests
     until = bisect_left(numbers, row.number) if whole is wires else len(numbers)

@@ -226,7 +226,7 @@ def _sum_of(counts: Iterable[_Number | None]) -> _Number | None:
 
 def calls_of(wires: Wires, section: Section) -> Counter[tuple[str, str]]:
     """Count how often tools were called, by server and tool: what models asked for, or servers were sent, whichever is more."""
-    wires = wires.whole
+    wires = wires.whole or wires
     weighed, revision = _WEIGHED.setdefault(wires.ladder, _Weighed()), wires.ladder.revision
     if section.is_session and weighed.counted == revision:
         return weighed.calls

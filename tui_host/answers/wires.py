@@ -160,6 +160,8 @@ class TakenRequest:
 class RecordedWires:
     """The rows and records of a session: stored records read once, for answers without a screen."""
 
+    whole: RecordedWires | None = None  # for a coming request, the wires of the session that it will belong to
+
     def __init__(
         self,
         records: Iterable[Record],
@@ -181,11 +183,6 @@ class RecordedWires:
             self.recorded.feed(record)
             self.ladder.feed([record])
         self.ladder.close()
-
-    @property
-    def whole(self) -> RecordedWires:
-        """The wires of the session; of a coming request those that it will belong to."""
-        return self
 
     def record(self, key: tuple[str, int]) -> Record | None:
         return self._records.get(key)

@@ -57,7 +57,9 @@ ACTIONS = (
     Action("rules", "open_screen('rules_screen.RulesScreen')", "All rules, taking back; why a call was asked about"),
     Action("stop", "stop", "Stop the turn; what came so far stays", "escape"),
     Action("copy", "copy", _COPY),
-    Action("code", "on_main('copy_code', 'Transcript')", "Copy the code of the current or last answer; again: more"),
+    Action(
+        "code", "on_main('copy_code(False)', 'Transcript')", "Copy the code of the current or last answer; again: more"
+    ),
     Action("palette", "command_palette", "All of these, by name"),
     Action("theme", "change_theme", "Choose a light or dark theme"),
     Action("suspend", "suspend_process", "Go back to the shell until its fg; turns wait, but their time limits run on"),

@@ -83,12 +83,14 @@ def open_files(paths: Sequence[Path], settings: Settings) -> int:
 
 
 async def _run(settings: Settings, guard: Guard, *, record: bool, incoming: Incoming | None) -> TuiHost:
+    from textual.drivers import linux_driver
+
     from tui_host.host.host import Host
     from tui_host.tui.app import TuiHost
     from tui_host.tui.exits import beside, drawing, watched
-    from tui_host.tui.textual_private import keep_pastes_text
+    from tui_host.tui.textual_private import Parser
 
-    keep_pastes_text()
+    setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
     sys.setswitchinterval(SWITCH_SECONDS)
     database = None if incoming is None else incoming.database
     host = Host(settings, record=record, guard=guard, database=database)

@@ -116,11 +116,6 @@ def write(app: App[int], data: str) -> None:
         app._driver.flush()
 
 
-def keep_pastes_text() -> None:
-    """Make Textual's driver use this parser."""
-    setattr(linux_driver, "XTermParser", Parser)  # noqa: B010 - a name of its own imports
-
-
 def writes_waiting(node: DOMNode) -> int:
     """Return how many writes wait because the terminal does not read; none in tests, where no thread writes to a terminal."""
     driver = getattr(node.app, "_driver", None)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]

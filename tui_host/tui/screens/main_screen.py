@@ -184,7 +184,7 @@ class MainScreen(Screen[None]):
     def show_session(self, session: Session) -> None:
         left, self.source, self._reading = self.source, None, ""
         self.submissions.keep_draft()
-        self.submissions.end_edit()
+        self.submissions.edited, self.prompt.border_title = 0, ""
         self.submissions.shown, self.submissions.turns_before = session, session.turn
         self.run_worker(self.submissions.find_branches, group="family", exclusive=True)
         self.prompt.put(session.draft)
@@ -341,8 +341,10 @@ class MainScreen(Screen[None]):
     def on_prompt_sent(self, event: Prompt.Sent) -> None:
         """Send what is written, else what is queued: with `joins_step` its last message, beside the results of a turn that runs."""
         session, edited = self.submissions.session, self.submissions.edited
-        if edited and event.text:
-            self.submissions.ask_edited(event.text, event.attached)
+        if edited and event.text and self.submissions.show_branch(session, edited - 1):
+            self.host.send(self.submissions.session, event.text, event.attached)
+        elif edited and event.text:
+            self.prompt.put(event.text)
         elif event.text:
             session.draft = ""  # it is what is sent
             self.host.send(session, event.text, event.attached, joins_step=event.joins_step)
@@ -374,9 +376,7 @@ class MainScreen(Screen[None]):
         event.stop()
         if event.what != "chain":
             self.submissions.start(event.what, event.item.turn)
-        elif self._inspector is not None and self._inspector.show_chain(getattr(event.item, "call", "")):
-            self.show_details()
-        else:
+        elif not self.show_page(getattr(event.item, "call", ""), "Chain"):
             self.notify("Nothing of this call was recorded.", markup=False, timeout=4)
 
     def action_branch(self, step: int = 1) -> None:
@@ -384,7 +384,7 @@ class MainScreen(Screen[None]):
 
     def action_close(self) -> None:
         if self.submissions.edited and self.focused is self.prompt:
-            self.submissions.end_edit()
+            self.submissions.edited, self.prompt.border_title = 0, ""
             self.prompt.put(self.submissions.session.draft)
         elif self.question is None and self.submissions.session.busy:
             self.host.turns.stop(self.submissions.session)
@@ -447,11 +447,14 @@ class MainScreen(Screen[None]):
             screen = join_screen(self.host.store, self.source.story, row) if joins else screen
             self.app.push_screen(screen)  # pyright: ignore[reportUnknownMemberType] - of any app
 
-    def show_page(self, subject: Row | Section, tab: str) -> None:
-        """Go to a page of a row or heading; without a name to the page that was chosen last."""
-        if self._inspector is not None:
-            self._inspector.show_page(subject, tab)
-            self.show_details()
+    def show_page(self, subject: Row | Section | str, tab: str) -> bool:
+        """Go to a page of a row, a heading or a call, if it is there; without a name to the page that was chosen last."""
+        if self._inspector is None or not self._inspector.show_page(subject, tab):
+            return False
+        if self.arrangement == "chat":
+            self.action_arrange()
+        self.set_focus(self._inspector.details[0].view)
+        return True
 
     def filter_by(self, text: str) -> None:
         """Go to the list, and to the first row in it that a filter keeps."""
@@ -462,12 +465,6 @@ class MainScreen(Screen[None]):
             if self.arrangement == "chat":
                 self.action_arrange()
             self.set_focus(self._inspector.ladder)
-
-    def show_details(self) -> None:
-        if self.arrangement == "chat":
-            self.action_arrange()
-        if self._inspector is not None:
-            self.set_focus(self._inspector.details[0].view)
 
     def on_resize(self, event: events.Resize) -> None:
         if (event.size.width < NARROW) != self._is_narrow:

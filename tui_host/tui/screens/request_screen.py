@@ -37,7 +37,7 @@ class ComingSource(SessionSource):
     def __init__(self, host: Host, session: Session, drafts: Sequence[Record], wires: SessionSource | None) -> None:
         super().__init__(host, session)
         self.live = False
-        self._wires = wires
+        self.whole = wires
         self._drafts, self._name_before, mono_ns = list[Record](), "", 0
         if wires is not None and (numbers := wires.ladder.numbers.requests):
             row = wires.ladder.rows[numbers[-1]]
@@ -47,11 +47,6 @@ class ComingSource(SessionSource):
             self._drafts.append(replace(draft, capture=COMING, seq=number, time_ns=0, mono_ns=mono_ns))
         self.ladder.feed(self._drafts)
         self.row = self.ladder.rows[len(self.ladder.rows) - 1]  # of the request that is not sent yet
-
-    @property
-    @override
-    def whole(self) -> SessionSource:
-        return self if self._wires is None else self._wires
 
     @override
     def names(self, row: Row) -> Mapping[str, tuple[str, str]]:

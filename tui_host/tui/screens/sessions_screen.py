@@ -197,8 +197,9 @@ class SessionsScreen(Browse):
             note = " · ".join(filter(None, facts))
             if match is not None:
                 note = f"{counted(match.rows, 'row')}: {match.excerpt}" if match.rows else match.excerpt
+            title = info.label if isinstance(info, TapStory) and is_half else info.title
             choices[key] = Choice(
-                words=self._title(listed),
+                words=self._host.mask.marks(line(title, 200)) or "untitled",
                 before=" " * 20 if is_half else f"{local_minute(info.updated_ns)}  ",
                 note=note,
                 right=state,
@@ -206,11 +207,6 @@ class SessionsScreen(Browse):
                 subject=info,
             )
         return choices
-
-    def _title(self, listed: Listed) -> str:
-        info = listed.info
-        words = info.label if isinstance(info, TapStory) and listed.whole else info.title
-        return self._host.mask.marks(line(words, 200)) or "untitled"
 
     @override
     def sheet(self, key: str) -> None:
@@ -262,7 +258,7 @@ class SessionsScreen(Browse):
         listed, store = self._lines.get(self.choices.current), self._host.store
         if listed is None or store is None:
             return
-        info, title, reason = listed.info, line(self._title(listed), 80), ""
+        info, title, reason = listed.info, line(self.listed[self.choices.current].words, 80), ""
         words = f"{key_of('remove')} again: remove «{title}» for good. Any other key keeps it."
         here, shown = self._host.sessions.get(info.id), self._main.submissions.shown
         if shown is not None and shown.id in {info.id, listed.whole, *ids_of(info)}:

@@ -15,7 +15,6 @@ from tui_host.errors import TuiHostError
 from tui_host.tui.keys import key_of
 
 if TYPE_CHECKING:
-    from tui_host.chat.attachments import Attached
     from tui_host.chat.queued_messages import Queued
     from tui_host.chat.session import Session
     from tui_host.host.host import Host
@@ -120,7 +119,7 @@ class Submissions:
 
         opening = opening_of(session.conversation, session.messages, turn)
         if way == "behind":
-            self._show_branch(session, turn)
+            self.show_branch(session, turn)
         elif opening is None:
             self._screen.notify(f"Nobody asked a model in turn {turn}.", markup=False, timeout=4)
         elif way == "edit" and opening.opened[0].origin:
@@ -131,21 +130,12 @@ class Submissions:
             self.edited, self._prompt.border_title = turn, EDITING.format(turn)
             self._prompt.bring(opening.title, opening.attached)
             self._prompt.focus()
-        elif self._show_branch(session, turn - 1) and way == "again":
+        elif self.show_branch(session, turn - 1) and way == "again":
             self._host.send(self.session, "", filled=opening)
         elif self.session is not session:
             self._prompt.bring(opening.opened[0].origin or opening.title, opening.attached)
 
-    def end_edit(self) -> None:
-        self.edited, self._prompt.border_title = 0, ""
-
-    def ask_edited(self, text: str, attached: Sequence[Attached]) -> None:
-        if self._show_branch(self.session, self.edited - 1):
-            self._host.send(self.session, text, attached)
-        else:
-            self._prompt.put(text)
-
-    def _show_branch(self, session: Session, turn: int) -> bool:
+    def show_branch(self, session: Session, turn: int) -> bool:
         """Show a new branch; False once the user was told why there is none."""
         try:
             branch = self._host.sessions.branch(session, turn)

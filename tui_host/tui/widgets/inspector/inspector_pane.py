@@ -263,22 +263,19 @@ class Inspector(Container):
             self.post_message(LineView.Hinted(_NO_TAB[tab]))
         self.sync()
 
-    def show_chain(self, call: str) -> bool:
-        """Go to the first row of a call that has no other call, and to its chain; returns whether the call has a row."""
-        numbers = self.ladder.traffic.calls.get(call, ())
-        alone = (number for number in numbers if len(self.ladder.traffic.rows[number].calls) == 1)
-        self._go_to(next(iter((*alone, *numbers)), None), "Chain")
-        return bool(numbers)
-
-    def show_page(self, subject: Row | Section, tab: str) -> None:
-        """Go to a row, a turn's heading or the session's, and to one of its pages."""
-        item: int | None = subject.number if isinstance(subject, Row) else SESSION
-        if isinstance(subject, Section) and not subject.is_session:
-            turns = self.ladder.traffic.sections.turns.items()
-            item = next((-home - 2 for home, turn in turns if turn == subject.turn), None)
+    def show_page(self, subject: Row | Section | str, tab: str) -> bool:
+        """Go to a row, a turn's heading or the session's, or a call, and to one of its pages; returns whether it is there."""
+        traffic, item = self.ladder.traffic, subject.number if isinstance(subject, Row) else SESSION
+        if isinstance(subject, str):  # to the first row of a call that has no other call
+            numbers = traffic.calls.get(subject, ())
+            alone = (number for number in numbers if len(traffic.rows[number].calls) == 1)
+            item = next(iter((*alone, *numbers)), None)
+        elif isinstance(subject, Section) and not subject.is_session:
+            item = next((-home - 2 for home, turn in traffic.sections.turns.items() if turn == subject.turn), None)
         self._go_to(item, tab)
         if tab in WIRE_TABS:
             self.details[1].choose(tab)
+        return item is not None
 
     def on_detail_row_asked(self, message: Detail.RowAsked) -> None:
         self._go_to(self.ladder.traffic.row_of(message.target))

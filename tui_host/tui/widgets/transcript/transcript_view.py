@@ -39,7 +39,7 @@ class Transcript(BlockView):
         bound("fork", "fork", "fork", tooltip="begin a branch before a message of yours, or behind an answer"),
         bound("previous_branch", "screen.branch(-1)", tooltip="show another branch of this session"),
         bound("next_branch", "screen.branch(1)"),
-        bound("copy_code", "code_or_chain", "chain, or copy code", tooltip="show a call's chain; else copy code"),
+        bound("copy_code", "copy_code(True)", "chain, or copy code", tooltip="show a call's chain; else copy code"),
         bound("contents", "ask_more(True)", "contents", tooltip="view, save or open what a call's result holds"),
         bound("values", "ask_more(False)", "values", tooltip="list an answer's numbers and names: from where"),
     ]
@@ -204,16 +204,12 @@ class Transcript(BlockView):
         if row.rank == Rank.LINE:
             self.toggle(row.item)
 
-    def action_code_or_chain(self) -> None:
-        """Ask for the chain of the current call; elsewhere copy code."""
+    def action_copy_code(self, or_chain: bool) -> None:
+        """Copy the next code block of the current answer, else of the last answer with code; or ask for a call's chain."""
         item = self.blocks.items.item(self.current)
-        if isinstance(item, CallItem) and item.call:
+        if or_chain and isinstance(item, CallItem) and item.call:
             self.post_message(self.Asked("chain", item))
-        else:
-            self.action_copy_code()
-
-    def action_copy_code(self) -> None:
-        """Copy the next code block of the current answer, else of the last answer with code."""
+            return
         numbers = reversed(range(len(self.blocks.items.conversation))) if self.current is None else (self.current,)
         for number in numbers:
             if not isinstance(self.blocks.items.item(number), AnswerItem):
