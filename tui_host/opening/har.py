@@ -17,6 +17,7 @@ from itertools import islice
 from typing import TypeAlias
 from urllib.parse import urljoin
 
+from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import Observer
 from tui_host.capture.json.narrowing import items, mapping, short
@@ -121,7 +122,12 @@ class _Entry:
             if is_begin or endpoint not in servers:
                 connection = wires.intake.new_connection(peer)
                 servers[endpoint] = Observer(
-                    wires.intake, wire="mcp", peer=peer, connection=connection, is_whole=is_begin, is_decoded=True
+                    wires.intake,
+                    wire="mcp",
+                    peer=peer,
+                    connection=connection,
+                    correlator=Correlator(is_whole=is_begin),
+                    is_decoded=True,
                 )
             if announced:
                 servers[announced] = servers[endpoint]

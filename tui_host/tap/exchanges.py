@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from io import BytesIO
 from urllib.parse import urljoin
 
+from tui_host.capture.frames.correlator import Correlator
 from tui_host.capture.http.exchange_end import read_ending
 from tui_host.capture.http.http_frames import is_rpc
 from tui_host.capture.http.observer import BODY_LIMIT, ObservedExchange, Observer, header_pairs
@@ -54,9 +55,10 @@ class Connections:
         agent = head.value(b"user-agent")
         observer = self._by_agent.get(agent)
         if begins or observer is None:
-            new, peer, is_whole = self.recorder.new_connection, self._peer, self.is_whole or begins
+            peer, correlator = self._peer, Correlator(is_whole=self.is_whole or begins)
+            connection = self.recorder.new_connection(peer)
             observer = Observer(
-                self.recorder, wire="mcp", peer=peer, connection=new(peer), is_whole=is_whole, logins="some"
+                self.recorder, wire="mcp", peer=peer, connection=connection, correlator=correlator, logins="some"
             )
             _remember(self._by_agent, agent, observer)
         return observer

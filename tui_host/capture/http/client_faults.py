@@ -7,21 +7,13 @@ from collections.abc import Iterator
 
 from tui_host.capture.http.exchange_end import Reason
 
-_REASONS: dict[str, Reason] = {
+REASONS: dict[str, Reason] = {
     "TimeoutException": "timed out",
     **dict.fromkeys(("ConnectError", "ProxyError", "UnsupportedProtocol"), "not connected"),
     **dict.fromkeys(("ReadError", "WriteError", "CloseError", "RemoteProtocolError"), "cut by peer"),
 }
-"""By the names of classes that httpx and httpx2 share."""
+"""The reasons of an exchange's end, by the names of classes that httpx and httpx2 share."""
 _DEPTH = 6  # of causes: one leads to another, and each may have two
-
-
-def reason_of(error: BaseException) -> Reason:
-    """Return the reason of an exchange's end for a client's error."""
-    for kind in type(error).__mro__:
-        if kind.__name__ in _REASONS:
-            return _REASONS[kind.__name__]
-    return "failed"
 
 
 def words_of(error: BaseException) -> str:

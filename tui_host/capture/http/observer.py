@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from tui_host.capture.content_codings import encoding_of
 from tui_host.capture.frames.correlator import Correlator
-from tui_host.capture.http.client_faults import reason_of, words_of
+from tui_host.capture.http.client_faults import REASONS, words_of
 from tui_host.capture.http.exchange_end import Ending, Reason
 from tui_host.capture.http.http_frames import HttpFrames
 from tui_host.capture.record import Head, Place, Record, Redaction, Shift
@@ -42,14 +42,9 @@ class Observer:
     wire: Literal["llm", "mcp"]
     peer: str
     connection: str | None = None  # of an MCP server
-    is_whole: bool = True  # the connection is observed from its beginning
+    correlator: Correlator = field(default_factory=Correlator)  # of the connection
     logins: Logins = "none"
     is_decoded: bool = False  # bodies come without their content coding, as from a file, whatever the headers say
-
-    def __post_init__(self) -> None:
-        self._correlator = Correlator(is_whole=self.is_whole)
-        # makes records with these fields: `replace` takes several times as long
-        self._make = partial(Record, wire=self.wire, peer=self.peer, connection=self.connection)
 
     def begin(
         self, method: str, url: str, headers: Headers, body: bytes, place: Place, *, missed: int = 0, lacks: str = ""
@@ -64,7 +59,9 @@ class Observer:
             lacks = f"the body is kept up to {len(kept)} of its {size} bytes"
         head = Head(method=method or None, url=url, headers=tuple(headers))
         identity, encoding = self.recorder.new_exchange(), None if self.is_decoded else encoding_of(headers)
-        make = partial(self._make, place=place, exchange=identity)
+        # makes records with these fields: `replace` takes several times as long
+        wire, peer, connection = self.wire, self.peer, self.connection
+        make = partial(Record, wire=wire, peer=peer, connection=connection, place=place, exchange=identity)
         request = make(
             kind="request", direction="out", head=head, data=kept, encoding=encoding, malformed=lacks or None
         )
@@ -72,7 +69,7 @@ class Observer:
         if self.logins != "none":
             request = self.recorder.redactor.by_place(request, of_login=of_login)
         self.recorder.append(request)
-        frames = HttpFrames(self.recorder, self._correlator, make, place) if self.wire == "mcp" else None
+        frames = HttpFrames(self.recorder, self.correlator, make, place) if self.wire == "mcp" else None
         if frames is not None and method == "POST":
             frames.sent(body)
         redactor = self.recorder.redactor.body()
@@ -137,7 +134,9 @@ class ObservedExchange:
         try:
             yield
         except Exception as error:
-            self.end(reason_of(error), words_of(error))
+            kinds = [kind.__name__ for kind in type(error).__mro__]
+            reasons: list[Reason] = [*(REASONS[name] for name in kinds if name in REASONS), "failed"]
+            self.end(reasons[0], words_of(error))
             raise
         except BaseException:
             self.end("closed by host")
