@@ -58,7 +58,7 @@ class Alerts:
         """Call the person if something is new, and mark the window's title."""
         if self._host.settings.ui.notify == "off":
             return
-        now, news, waiting = time.monotonic(), "", None
+        now, news, waiting, marks = time.monotonic(), "", None, self._host.mask.marks
         questions: list[tuple[object, float, str, str]] = [
             (ask, ask.since, "● question", f"{line(ask.server, 40)} {ask.words}")
             for ask in self._asks.of(None)
@@ -69,7 +69,7 @@ class Alerts:
             is_asked = bool(activity.detail or session.open_questions())  # else it goes on in a moment
             if activity.waits == "you" and is_asked and session.waited >= WAITING_SECONDS:
                 mark = "● question" if activity.detail else "● approve?"
-                questions.append((session.id, activity.since, mark, self._title_of(session)))
+                questions.append((session.id, activity.since, mark, line(marks(session.title), TITLE_CHARACTERS)))
         for whose, since, mark, title in questions:
             waiting = mark, title
             if (whose, since) not in self._called:
@@ -83,7 +83,7 @@ class Alerts:
                 del self._busy[name]
             if result is not None and now - since >= LONG_SECONDS and result.stop != "stopped":
                 mark = "✓ done" if result.stop == "done" else "✗ failed"
-                self._done, news = (mark, self._title_of(session)), mark[2:]
+                self._done, news = (mark, line(marks(session.title), TITLE_CHARACTERS)), mark[2:]
         self._busy |= {name: (session, now) for name, session in running.items() if name not in self._busy}
         if self.has_focus:
             self.attend()
@@ -99,9 +99,6 @@ class Alerts:
         self._done = None
         if self.has_focus:
             self.show_title("")
-
-    def _title_of(self, session: Session) -> str:
-        return line(self._host.mask.marks(session.title), TITLE_CHARACTERS)
 
     def show_title(self, title: str) -> None:
         """Write the window's title; without one, bring the former one back."""

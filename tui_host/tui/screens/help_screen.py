@@ -119,9 +119,7 @@ class DocumentView(BlockView):
     """Draws a Markdown source."""
 
     AROUND = 1 << 20  # all of it, so that the scroll bar is right
-
-    def current_source(self) -> tuple[str, str]:
-        return self.selected_source() or ("document", self.blocks.items.source(0))
+    WHAT = "document"
 
 
 class HelpScreen(PageScreen):

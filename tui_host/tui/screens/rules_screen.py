@@ -44,6 +44,7 @@ class RulesScreen(Browse):
     def __init__(self, main: MainScreen) -> None:
         super().__init__(words=_WORDS)
         self._main, self._host, self._session = main, main.host, main.submissions.session
+        self._subjects: Mapping[str, Subject] = {}  # what the lines are about
 
     @override
     def on_mount(self) -> None:
@@ -69,9 +70,11 @@ class RulesScreen(Browse):
     @override
     def items(self) -> Mapping[str, Choice]:
         policy, tools, listed = self._session.policy, self._tools(), dict[str, Choice]()
+        subjects = self._subjects = dict[str, Subject]()
         for grant in policy.grants:
             fits = lasting_of(grant, tools) is not None
             name, right = tool_name(grant.server, grant.tool), "session" if fits else "session, void"
+            subjects[f"session {name}"] = grant
             listed[f"session {name}"] = Choice(words=f"allow {name}", right=right, subject=(grant, fits))
         for number, rule in enumerate(policy.rules):
             fitting = [tool for tool in tools if is_about(rule, tool)]
@@ -79,6 +82,7 @@ class RulesScreen(Browse):
             right = f"{rule.where.rpartition('/')[2]}{', void' * is_void}"
             name = f"{rule.server}.{rule.tool}" if rule.tool.isascii() else tool_name(rule.server, rule.tool)
             words = f"{rule.action} {name}"
+            subjects[f"rule {number}"] = rule
             listed[f"rule {number}"] = Choice(words=words, right=right, subject=(rule, fitting))
         conversation = self._session.conversation
         for number in reversed(range(len(conversation))[-MOST_ITEMS:]):
@@ -87,6 +91,7 @@ class RulesScreen(Browse):
                 right = {"person": "asked", "rule": "by a rule", "flag": "by a flag"}.get(item.by, item.state)
                 name = tool_name(item.server, item.tool, is_decided=True)
                 subject = item, tools, policy.grants[:]
+                subjects[item.call] = item
                 listed[item.call] = Choice(words=name, note=item.asked, right=right, subject=subject)
             if len(listed) >= MOST_CALLS + len(policy.rules) + len(policy.grants):
                 break
@@ -94,13 +99,9 @@ class RulesScreen(Browse):
 
     @override
     def sheet(self, key: str) -> TextPage:
-        lines = [*self._about(self._at(key))]
+        lines = [*self._about(self._subjects[key])]
         text = "\n".join(f"{head:<9} {line(self._host.mask.marks(words), 2_000)}" for head, words in lines)
         return TextPage("rule", text, form="plain")
-
-    def _at(self, key: str) -> Subject:
-        subject: tuple[Subject, object] = self.listed[key].subject  # pyright: ignore[reportAssignmentType] - of `items`
-        return subject[0]
 
     def _about(self, subject: Subject) -> Iterator[tuple[str, str]]:
         """Yield what is said about a line, each with a word before it."""
@@ -140,7 +141,7 @@ class RulesScreen(Browse):
         """Say what an action does to the current rule, or why nothing; pressed again, do it."""
         if not self.choices.current:
             return
-        subject, tool, reason = self._at(self.choices.current), None, ""
+        subject, tool, reason = self._subjects[self.choices.current], None, ""
         if isinstance(subject, CallItem):
             reason = "This line is a call, not a rule."
         elif isinstance(subject, Rule):

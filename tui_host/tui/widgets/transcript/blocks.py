@@ -10,6 +10,7 @@ from operator import attrgetter
 from time import perf_counter
 from typing import ClassVar, NamedTuple
 
+from textual.reactive import var
 from textual.strip import Strip
 from typing_extensions import override
 
@@ -256,7 +257,11 @@ class BlockView(LineView):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"ink--{name}" for name in RULES}
     AROUND: ClassVar[int] = 1  # the heights of the screen that are laid out above and below what is seen
+    WHAT: ClassVar[str] = "message"  # the word for an item that is copied
     DEFAULT_CSS = "\n".join(f"BlockView > .ink--{name} {{ {rules} }}" for name, rules in RULES.items())
+
+    current: var[int | None] = var(None, init=False)
+    """Number of the current item."""
 
     def __init__(self, blocks: Blocks, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, classes=classes)
@@ -264,6 +269,13 @@ class BlockView(LineView):
         self.selectable = blocks
         self._rows: list[BlockRow] = []  # on the screen
         self._is_placing = False
+
+    def current_source(self) -> tuple[str, str]:
+        """Return the selection, the current item, or the last item with text; with a word for it."""
+        if (selected := self.selected_source()) is not None:
+            return selected
+        numbers = reversed(range(len(self.blocks.items.conversation))) if self.current is None else [self.current]
+        return self.WHAT, next((text for number in numbers if (text := self.blocks.items.source(number))), "")
 
     def take(self, numbers: Iterable[int] = ()) -> None:
         """Lay out some items that changed or are new, what is on the screen, and what is near as far as there is time.

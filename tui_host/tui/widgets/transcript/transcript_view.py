@@ -11,7 +11,6 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
-from textual.reactive import var
 from textual.strip import Strip
 from typing_extensions import override
 
@@ -43,9 +42,6 @@ class Transcript(BlockView):
         bound("contents", "ask_more(True)", "contents", tooltip="view, save or open what a call's result holds"),
         bound("values", "ask_more(False)", "values", tooltip="list an answer's numbers and names: from where"),
     ]
-
-    current: var[int | None] = var(None, init=False)
-    """Number of the current item."""
 
     @dataclass
     class Asked(Message):
@@ -87,13 +83,6 @@ class Transcript(BlockView):
         self.take(conversation.changed_since(self._revision))
         self._new_lines = 0 if self.at_tail else self._new_lines + self.line_count() - before
         self._revision = conversation.revision
-
-    def current_source(self) -> tuple[str, str]:
-        """Return the selection, the current item, or the last item with text; with a word for it."""
-        if (selected := self.selected_source()) is not None:
-            return selected
-        numbers = reversed(range(len(self.blocks.items.conversation))) if self.current is None else [self.current]
-        return "message", next((text for number in numbers if (text := self.blocks.items.source(number))), "")
 
     @property
     def new_below(self) -> int:
