@@ -296,7 +296,7 @@ class Approval(QuestionPanel):
             self._turn_to(question, f"These are the arguments. Press {key_of(how)} again to approve.")
         elif question in unseen:
             self._turn_to(question, f"This is the end. Press {key_of(how)} again to approve.")
-            self._arguments.action_last()
+            self._arguments.action_edge(is_last=True)
         elif how == "approve_all" and unseen:
             words = f"This call was not shown whole yet. Read it, then press {key_of(how)} again."
             self._turn_to(unseen[0], words)

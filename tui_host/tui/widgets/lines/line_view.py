@@ -65,8 +65,8 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         Binding("down,j", "line(1)"),
         Binding("pageup", "page(-1)", tooltip="move a page up or down"),
         Binding("pagedown", "page(1)"),
-        Binding("home,g", "first", key_display="home end, g G", tooltip="go to the first or the last line"),
-        Binding("end,G", "last"),
+        Binding("home,g", "edge(False)", key_display="home end, g G", tooltip="go to the first or the last line"),
+        Binding("end,G", "edge(True)"),
     ]
     DEFAULT_CSS = """
     LineView {
@@ -387,16 +387,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         else:
             self.show_line(self.scroll_offset.y + distance, top=True)
 
-    def action_first(self) -> None:
+    def action_edge(self, is_last: bool) -> None:
+        """Go to the last line, where a view that follows stays, or to the first."""
         if self.has_cursor:
-            self.move_cursor(0)
-        self.show_line(0, top=True)
-
-    def action_last(self) -> None:
-        if self.has_cursor:
-            self.move_cursor(self.line_count() - 1)
-        self.at_tail = True  # a view that follows stays there
-        self.show_line(self.max_scroll_y, top=True)
+            self.move_cursor(self.line_count() - 1 if is_last else 0)
+        self.at_tail |= is_last
+        self.show_line(self.max_scroll_y if is_last else 0, top=True)
 
     # The mouse.
 

@@ -138,15 +138,13 @@ class Transcript(BlockView):
             number += step
 
     @override
-    def action_first(self) -> None:
-        super().action_first()
-        self._make_current(0, 1)
-
-    @override
-    def action_last(self) -> None:
-        """Go to the end and follow; no item is current then."""
-        self.current = None
-        super().action_last()
+    def action_edge(self, is_last: bool) -> None:
+        """Go to the first item, or to the end and follow; no item is current then."""
+        if is_last:
+            self.current = None
+        super().action_edge(is_last)
+        if not is_last:
+            self._make_current(0, 1)
 
     def action_open_item(self) -> None:
         item = self.blocks.items.item(self.current)
