@@ -43,6 +43,7 @@ class PageLines(LineView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
         self.page: Page = TextPage("", "")
+        self.page.fit(1)  # a tick may ask for more of it before there is a layout
         self.selectable = self.page
         self._below: list[Page] = []  # pages that were left for one of their lines
         self.item: LineItem | None = None  # what stands on the current line
