@@ -186,7 +186,7 @@ class LadderView(LineView):
         source = self.source
         if source is None:
             return
-        self.following &= self._drag is None or not self.is_dragged  # nothing is followed while the mouse selects
+        self.following &= self.selection is None  # nothing is followed while rows are selected
         session, ladder, index = source.session, self.traffic, self._index
         looks = len(session.conversation), session.busy, ladder.hosts, ladder.numbers.widest
         if ladder.revision != self._revision or len(index.homes) < len(ladder.rows):
