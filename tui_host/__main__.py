@@ -140,10 +140,13 @@ def _end_in_order() -> None:
 
 def overrides(args: Namespace) -> Overrides:
     """Return the typed options in the form that the settings take."""
-    from tui_host.cli.typed_server import typed_server
     from tui_host.settings.load import Overrides
 
-    only = typed_server(args.server) if args.server and args.command != "servers add" else None
+    only = None
+    if args.server and args.command != "servers add":
+        from tui_host.cli.typed_server import typed_server
+
+        only = typed_server(args.server)
     return Overrides(
         config=args.config,
         data_dir=args.data_dir,
