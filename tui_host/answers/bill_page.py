@@ -10,9 +10,10 @@ from itertools import pairwise
 from tui_host.answers.changes_page import Changes, answered_before, breaks_of, changes_of, path_of
 from tui_host.answers.outlines import FRAMES, HOST, marks_of, taken_apart, told_until
 from tui_host.answers.request_weights import LISTS, RequestWeight, calls_of, requests_of, total_counted, weigh
-from tui_host.answers.sheet import Sheet, SheetLine, Value, money
+from tui_host.answers.sheet import Sheet, SheetLine, Value
 from tui_host.answers.wires import Section, Wires
 from tui_host.capture.ladder.row import Row
+from tui_host.capture.short_units import money
 from tui_host.capture.visible import line
 from tui_host.llm.outline import Outline, Part, estimate_tokens
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from tui_host.capture.short_units import short_time
+from tui_host.capture.short_units import money, short_time
 
 if TYPE_CHECKING:
     from tui_host.errors import JSON
@@ -14,13 +14,6 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["", "what", "note", "failed", "new", "key", "heading", "secret"]
 Form: TypeAlias = Literal["raw", "json", "plain", "headers"]
 Value: TypeAlias = "int | float | str | None"
-
-
-def money(amount: float) -> str:
-    """Return an amount in words: `12.50`, `0.0031`."""
-    if amount >= 1:
-        return f"{amount:,.2f}"
-    return f"{amount:.3g}" if amount >= 0.0001 or not amount else f"{amount:.6f}"
 
 
 _FORMS: Mapping[str, Callable[[float], str]] = {

@@ -11,10 +11,11 @@ from tui_host.answers.bodies import first_data
 from tui_host.answers.chain_page import UNSENT
 from tui_host.answers.changes_page import changed_words, marked
 from tui_host.answers.request_weights import RequestWeight, ToolWeight, calls_of, requests_of, weigh
-from tui_host.answers.sheet import Sheet, SheetLine, Value, money
+from tui_host.answers.sheet import Sheet, SheetLine, Value
 from tui_host.answers.wires import Section, Wires
 from tui_host.capture.json.narrowing import text_or_empty
 from tui_host.capture.json.reading import read_object
+from tui_host.capture.short_units import money
 from tui_host.capture.visible import decode, line
 
 EMPTY = (

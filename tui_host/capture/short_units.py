@@ -1,4 +1,4 @@
-"""Short forms of sizes, times and counts."""
+"""Short forms of sizes, times, counts and amounts."""
 
 from __future__ import annotations
 
@@ -41,3 +41,10 @@ def short_time(milliseconds: float) -> str:
 def counted(number: int, what: str) -> str:
     """Return a number with its noun: `1 turn`, `2 turns`."""
     return f"{number:,} {what}{'s' * (number != 1)}"
+
+
+def money(amount: float) -> str:
+    """Return an amount in words: `12.50`, `0.0031`."""
+    if amount >= 1:
+        return f"{amount:,.2f}"
+    return f"{amount:.3g}" if amount >= 0.0001 or not amount else f"{amount:.6f}"

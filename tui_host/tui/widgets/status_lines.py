@@ -11,8 +11,7 @@ from rich.cells import cell_len
 from textual.content import Content
 from textual.widgets import Input, Static, TextArea
 
-from tui_host.answers.sheet import money
-from tui_host.capture.short_units import short_size
+from tui_host.capture.short_units import money, short_size
 from tui_host.capture.visible import line, tool_name
 from tui_host.tui.keys import IN_BAR, key_of, key_rows, keys_of
 from tui_host.tui.text_width import clip
