@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
 from tui_host.capture.visible import line
+from tui_host.settings.frozen import Frozen
 
 if TYPE_CHECKING:
     from tui_host.chat.attachments import Attached
@@ -31,8 +32,7 @@ class Suggestion(NamedTuple):
     by_enter: bool = True  # whether enter takes it, as tab and a click do; else enter sends what is written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class Form(Frozen):
     """What is filled in for a tool, a resource's template or a prompt. All texts but the server's name are untrusted."""
 
     server: str  # the server's configured name
