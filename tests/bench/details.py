@@ -111,7 +111,7 @@ async def opened(wires: Wires, row: Row, tab: str, words: str) -> Opened:
                 detail.view.action_page(1)
                 await asyncio.sleep(0.01)
             await until(lambda: detail.is_settled)
-            detail.view.action_last()
+            detail.view.action_edge(is_last=True)
             await asyncio.sleep(0.05)
         return Opened(first, max(late), max(busy))
 

@@ -47,7 +47,7 @@ class PageLines(LineView):
         self.selectable = self.page
         self._below: list[Page] = []  # pages that were left for one of their lines
         self.item: LineItem | None = None  # what stands on the current line
-        self._is_whole = False
+        self._is_whole, self._fitted = False, 0  # the width for which lines are made
         self.searched: Sequence[str] = ()  # the texts of the search
         self._pattern: re.Pattern[str] | None = None
         self._places: Future[Sequence[Match]] = Future()  # of these texts, from a thread
@@ -95,12 +95,12 @@ class PageLines(LineView):
     def width_changed(self, keys: tuple[LineKey, LineKey] | None = None) -> None:
         """Make the lines for the width, as far as the keys of top and cursor, by default the present ones, and go there."""
         top, cursor = keys or self._keys()
-        self._is_whole, width = False, self.scrollable_size.width
-        self.page.fit(max(1, width - self.has_cursor))
+        self._is_whole, self._fitted = False, self.scrollable_size.width
+        self.page.fit(max(1, self._fitted - self.has_cursor))
         self.page.grow(FIRST_SLICE)
         self._grow_to(max(top, cursor))
         # Nothing before it is laid out, rather than narrow lines.
-        self.redraw(len(self.page) if width else 0)
+        self.redraw(len(self.page) if self._fitted else 0)
         self.show_line(self.page.line_of(top), top=True)
         self.cursor = self.page.line_of(max(LineKey(0), cursor)) if self.has_cursor and len(self.page) else None
         self._find_item()
@@ -113,11 +113,13 @@ class PageLines(LineView):
                 break
 
     def advance(self) -> None:
-        """Make more lines of a long page."""
+        """Make more lines of a long page, or all anew for a width that no event told of, as of a view that was hidden."""
+        if self.scrollable_size.width != self._fitted:
+            self.width_changed()
         first = self.page.grow(SLICE)
         self._is_whole = first is None
         if first is not None:
-            self.redraw(len(self.page) if self.scrollable_size.width else 0, first)
+            self.redraw(len(self.page) if self._fitted else 0, first)
             self._find_item()
         self._look(0)
 
