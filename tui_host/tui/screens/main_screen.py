@@ -99,7 +99,7 @@ class MainScreen(Screen[None]):
         self.asks = asks
         self.source: SessionSource | None = None  # of the inspector's rows; None before the host is open
         self.direct: list[DirectRequest] = []  # what the person asked servers for without a model, newest first
-        self.offers = ServerOffers(host, lambda: self.submissions.session, self._ask_values)
+        self.offers = ServerOffers(host=host, session=lambda: self.submissions.session, ask=self._ask_values)
         self.prompt = Prompt(
             commands=[(action.name, action.help) for action in ACTIONS],
             offers=self.offers,

@@ -91,7 +91,7 @@ class Prompt(KeysInOrder, TextArea):
     }
     """
 
-    @dataclass
+    @dataclass(eq=False, repr=False, match_args=False)
     class Sent(Message):
         """Posted to send a message, with attached files; without a text, to send what is queued."""
 
@@ -99,13 +99,13 @@ class Prompt(KeysInOrder, TextArea):
         attached: Sequence[Attached] = ()
         joins_step: bool = False
 
-    @dataclass
+    @dataclass(eq=False, repr=False, match_args=False)
     class QuickPicked(Message):
         """Posted when the user has chosen a text of `quick` by its key."""
 
         text: str
 
-    @dataclass
+    @dataclass(eq=False, repr=False, match_args=False)
     class Command(Message):
         """Posted to run a `/name`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tui_host.capture.json.narrowing import mapping
@@ -66,8 +66,7 @@ def form_of(server: str, item: Tool | Resource | OfferedPrompt) -> Form:
     return Form(server=server, item=item, title=title, fields=fields, action=action, completes=completes)
 
 
-@dataclass(slots=True)
-class ServerOffers:
+class ServerOffers(Frozen):
     """What the servers of a host offer now."""
 
     host: Host
