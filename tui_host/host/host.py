@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tui_host.servers.catalog import Tool
     from tui_host.servers.login_store import LoginStore
     from tui_host.servers.pool import Pool
-    from tui_host.servers.server_questions import Answerer, Sampler
+    from tui_host.servers.server_questions import Answerer
     from tui_host.settings.schema import ModelRef, Provider, Rule, Settings
 
 # Imported in a thread after the first frame: importing any of these takes longer than a key press may wait.
@@ -76,7 +76,6 @@ class Host:
         approver: Asks the user; set by the app or the command. Without an approver, every question is refused.
         answerer: Asks the user what servers want to know; set like `approver`. Without one, every question is declined.
         logins: Keeps logins at servers; None for the keyring or the data folder.
-        sampler: Answers servers in a model's place; None for the session's model.
         watches: The resources whose changes the chat tells.
         client: The HTTP client for providers, from `ready` on.
         misfits: Checks a value against a foreign schema, from `ready` on; gives None if the schema is unusable or takes too long.
@@ -108,7 +107,6 @@ class Host:
         self.approver: Approver | None = None
         self.answerer: Answerer | None = None
         self.logins: LoginStore | None = None
-        self.sampler: Sampler | None = None
         self.recorder: Recorder | None = None
         self.store: Store | None = None
         self.pool: Pool | None = None
@@ -233,7 +231,7 @@ class Host:
             guard=self.guard,
             answering=Answering(
                 answerer=lambda: self.answerer or Declines(),
-                sampler=self.sampler or ModelSampler(lambda: self.client, self.provider, model_of, settings.providers),
+                sampler=ModelSampler(lambda: self.client, self.provider, model_of, settings.providers),
                 misfits=lambda schema, value: self.misfits(schema, value),  # noqa: PLW0108 - it comes later
                 logins=self.logins or LoginStore(settings.data_dir),
             ),
